@@ -163,20 +163,31 @@ Chart sensitivity_chart(Sensitivity const& s) {
 }
 
 PageTable effect_table(Sensitivity const& s) {
+    auto const figure = [](fmt::string_view digits, std::optional<double> value) {
+        return value ? number_cell(digits, *value) : PageCell{"-"};
+    };
     PageTable table{
         .title = fmt::format("Sensitivity of {}", s.metric),
         .note = fmt::format("Over {} points: mean {:.4g}, standard deviation {:.4g}.", s.used, s.mean, s.deviation),
-        .columns = {
-            {"axis", Align::left}, {"least"}, {"at"}, {"most"}, {"at"}, {"alone"}, {"with others"}, {"elasticity"}}};
+        .columns = {{"axis", Align::left},
+                    {"pairs"},
+                    {"least"},
+                    {"at"},
+                    {"most"},
+                    {"at"},
+                    {"alone"},
+                    {"with others"},
+                    {"elasticity"}}};
     for (AxisEffect const& e : s.effects)
         table.rows.push_back({{e.axis},
-                              number_cell("{:.4g}", e.least),
+                              count_cell(e.pairs),
+                              figure("{:.4g}", e.least),
                               {e.least_at},
-                              number_cell("{:.4g}", e.most),
+                              figure("{:.4g}", e.most),
                               {e.most_at},
                               number_cell("{:.3g}", e.first_order),
                               number_cell("{:.3g}", e.total),
-                              e.elasticity ? number_cell("{:.3g}", *e.elasticity) : PageCell{"-"}});
+                              figure("{:.3g}", e.elasticity)});
     return table;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/sweep/sensitivity.hpp"
 
+#include "cli/sweep/paired_values.hpp"
 #include "cli/sweep/table.hpp"
 
 #include <algorithm>
@@ -33,6 +34,9 @@ struct Dimension {
     /// Points that differ in this dimension only have the same line.
     [[nodiscard]] std::size_t line(std::size_t point) const {
         return point / (stride * length) * stride + point % stride;
+    }
+    [[nodiscard]] std::size_t point(std::size_t line, std::size_t level) const {
+        return line / stride * stride * length + level * stride + line % stride;
     }
 };
 
@@ -94,39 +98,36 @@ std::string joined(std::vector<SweepAxis> const& axes, std::vector<std::size_t> 
     return out;
 }
 
+PairedValues paired_values(Dimension const& dimension, std::vector<double> const& values) {
+    PairedValues out(dimension.length);
+    std::vector<double> figures(dimension.length);
+    for (std::size_t line = 0; line < values.size() / dimension.length; ++line) {
+        for (std::size_t level = 0; level < dimension.length; ++level)
+            figures[level] = values[dimension.point(line, level)];
+        out.add_line(figures);
+    }
+    return out;
+}
+
 AxisEffect effect_of(Dimension const& dimension, std::vector<SweepAxis> const& axes, std::vector<double> const& values,
                      Sums const& all) {
-    std::vector<Sums> levels(dimension.length);
-    std::vector<Sums> lines(values.size() / dimension.length);
-    for (std::size_t point = 0; point < values.size(); ++point) {
-        if (!std::isfinite(values[point])) continue;
-        levels[dimension.level(point)].add(values[point]);
-        lines[dimension.line(point)].add(values[point]);
-    }
-    AxisEffect effect;
-    effect.axis = joined(axes, dimension.group, std::nullopt);
-    bool first = true;
-    double between = 0;
-    for (std::size_t level = 0; level < levels.size(); ++level) {
-        Sums const& sums = levels[level];
-        if (sums.count == 0) continue;
-        between += sums.count * (sums.mean - all.mean) * (sums.mean - all.mean);
-        if (first || sums.mean < effect.least) {
-            effect.least = sums.mean;
+    PairedValues::Effects const found = paired_values(dimension, values).effects();
+    AxisEffect effect{.axis = joined(axes, dimension.group, std::nullopt), .pairs = found.pairs};
+    for (std::size_t level = 0; level < found.means.size(); ++level) {
+        auto const& mean = found.means[level];
+        if (!mean) continue;
+        if (!effect.least || *mean < *effect.least) {
+            effect.least = mean;
             effect.least_at = joined(axes, dimension.group, level);
         }
-        if (first || sums.mean > effect.most) {
-            effect.most = sums.mean;
+        if (!effect.most || *mean > *effect.most) {
+            effect.most = mean;
             effect.most_at = joined(axes, dimension.group, level);
         }
-        first = false;
     }
-    double within = 0;
-    for (Sums const& line : lines)
-        within += line.squares;
     if (all.squares > 0) {
-        effect.first_order = between / all.squares;
-        effect.total = within / all.squares;
+        effect.first_order = found.explained / all.squares;
+        effect.total = found.within / all.squares;
     }
     effect.elasticity = elasticity(dimension, logarithms(axes, dimension.group), values);
     return effect;

@@ -10,16 +10,20 @@ namespace sextant::cli {
 
 /// How one dimension of a grid moves a figure.
 struct AxisEffect {
-    std::string axis;  ///< its name; of axes that advance together "tp+gpus"
-    /// Mean of the figure over all points with one value of the axis, for the value where it is least and most.
-    double least = 0;
-    double most = 0;
-    std::string least_at;  ///< the axis' value there
-    std::string most_at;
-    /// Var(E[y | axis]) / Var(y): the share of the variance that this axis explains alone (first-order Sobol index on
-    /// the grid, every point alike).
+    std::string axis;        ///< its name; of axes that advance together "tp+gpus"
+    std::int64_t pairs = 0;  ///< of points that differ in it alone
+    /// The figure at the value of the axis where it is least and most, with the other axes alike (`PairedValues`); no
+    /// figure without a pair.
+    std::optional<double> least{};
+    std::optional<double> most{};
+    std::string least_at{};  ///< the axis' value there
+    std::string most_at{};
+    /// Share of the variance that the axis explains alone: on a whole grid Var(E[y | axis]) / Var(y), the first-order
+    /// Sobol index, every point alike; where points are missing, what its effects explain of points that differ in it
+    /// alone.
     double first_order = 0;
-    /// E[Var(y | all other axes)] / Var(y): with all interactions that it takes part in (total Sobol index).
+    /// E[Var(y | all other axes)] / Var(y): with all interactions that it takes part in (total Sobol index). Points
+    /// without another one to compare with have no such variance.
     double total = 0;
     /// d ln y / d ln x, least squares within points that differ in this axis only; absent: the axis is no positive
     /// number, or the figure is not positive.
@@ -38,8 +42,8 @@ struct Sensitivity {
 
 struct SweepAxis;
 
-/// Of a figure over the points of a grid; what is no finite number (a failed point) is left out, and the shares then
-/// stand on what is left, no longer on a balanced grid.
+/// Of a figure over the points of a grid; what is no finite number (a failed point) is left out, and points are
+/// compared with those that differ in one axis alone.
 /// @param values one per point.
 /// Source: first-order and total indices as Saltelli et al., Comput. Phys. Commun. 181(2), 2010, eq. 2 and 4, with sums
 /// over the grid for the expectations.

@@ -124,23 +124,30 @@ std::string sensitivity_text(Sensitivity const& s) {
     std::string text = fmt::format("{} over {} points: mean {}, standard deviation {}\n", s.metric, s.used,
                                    figure_text(s.mean, s.metric), figure_text(s.deviation, s.metric));
     if (s.used < s.points)
-        text += fmt::format("{} points have none of it; the shares stand on the others, which are no whole grid.\n",
-                            s.points - s.used);
+        text +=
+            wrapped(fmt::format("{} points have none of it; an axis is judged by the pairs of others that differ in "
+                                "it alone, and explains nothing of those without such a partner.",
+                                s.points - s.used),
+                    "");
+    auto const figure = [&](std::optional<double> value, std::string const& at) {
+        return value ? fmt::format("{} at {}", figure_text(*value, s.metric), at) : "-";
+    };
     Table table({{"axis"},
+                 {"pairs", Align::right},
                  {"least mean"},
                  {"most mean"},
                  {"alone", Align::right},
                  {"with others", Align::right},
                  {"elasticity", Align::right}});
     for (AxisEffect const& e : s.effects)
-        table.add_row({e.axis, fmt::format("{} at {}", figure_text(e.least, s.metric), e.least_at),
-                       fmt::format("{} at {}", figure_text(e.most, s.metric), e.most_at),
+        table.add_row({e.axis, std::to_string(e.pairs), figure(e.least, e.least_at), figure(e.most, e.most_at),
                        fmt::format("{:.3f}", e.first_order), fmt::format("{:.3f}", e.total),
                        e.elasticity ? fmt::format("{:+.3f}", *e.elasticity) : "-"});
     text += "\n" + table.text();
     return text + "\n" +
            wrapped(
-               "alone, with others: share of the variance that the axis explains by itself, and with every "
+               "pairs: of points that differ in the axis alone. alone, with others: share of the variance that the "
+               "axis explains by itself, and with every "
                "interaction it takes part in. elasticity: per cent that it changes by for one per cent of the axis.",
                "");
 }

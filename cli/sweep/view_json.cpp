@@ -20,16 +20,18 @@ Json json_of(SweepCell const& cell) {
 }
 
 Json json_of(Sensitivity const& s) {
+    auto const figure = [](std::optional<double> value) { return value ? Json(*value) : Json(nullptr); };
     Json effects = Json::array();
     for (AxisEffect const& e : s.effects)
         effects.push_back({{"axis", e.axis},
-                           {"least_mean", e.least},
+                           {"pairs", e.pairs},
+                           {"least_mean", figure(e.least)},
                            {"least_at", e.least_at},
-                           {"most_mean", e.most},
+                           {"most_mean", figure(e.most)},
                            {"most_at", e.most_at},
                            {"variance_share", e.first_order},
                            {"variance_share_with_interactions", e.total},
-                           {"elasticity", e.elasticity ? Json(*e.elasticity) : Json(nullptr)}});
+                           {"elasticity", figure(e.elasticity)}});
     return {{"metric", s.metric},    {"mean", s.mean},     {"standard_deviation", s.deviation},
             {"points_used", s.used}, {"points", s.points}, {"effects", std::move(effects)}};
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <set>
 
 using namespace sextant;
@@ -118,10 +119,77 @@ TEST_CASE("of a sum each axis explains its own share of the variance, and there 
     CHECK(effect_of(s, "b").first_order == Approx(27.0 / 35));
     for (AxisEffect const& e : s.effects)
         CHECK(e.total == Approx(e.first_order));
-    CHECK(effect_of(s, "b").least == Approx(1));
-    CHECK(effect_of(s, "b").most == Approx(4));
+    CHECK(effect_of(s, "b").least.value() == Approx(1));
+    CHECK(effect_of(s, "b").most.value() == Approx(4));
+    CHECK(effect_of(s, "a").pairs == 6);
+    CHECK(effect_of(s, "b").pairs == 3);
     CHECK(effect_of(s, "b").most_at == "3");
     CHECK_FALSE(effect_of(s, "a").elasticity);  // 0 has no logarithm
+}
+
+TEST_CASE("holes of one axis are no effect of another") {
+    // What a has no part in: with a = 2 the points of great b are missing, so that means over all points differ.
+    double const none = std::numeric_limits<double>::quiet_NaN();
+    std::vector<SweepAxis> const axes{numbers("a", {"1", "2"}), numbers("b", {"1", "10", "100"})};
+    auto const groups = axis_groups(axes, {}, "--zip");
+    auto figures = on_grid(axes, groups, [](auto const& x) { return x[1]; });
+    figures[4] = figures[5] = none;
+    Sensitivity const s = sensitivity_of("y", axes, groups, figures);
+    CHECK(s.used == 4);
+    AxisEffect const& a = effect_of(s, "a");
+    CHECK(a.pairs == 1);
+    CHECK(a.first_order == Approx(0).margin(1e-12));
+    CHECK(a.total == Approx(0).margin(1e-12));
+    CHECK(a.least.value() == Approx(a.most.value()));
+    AxisEffect const& b = effect_of(s, "b");
+    CHECK(b.pairs == 3);
+    CHECK(b.first_order == Approx(b.total));
+    CHECK(b.most.value() - b.least.value() == Approx(99));
+}
+
+TEST_CASE("effects of a sum are found whatever points of the grid are there, of values that lines connect") {
+    std::vector<SweepAxis> const axes{numbers("a", {"1", "2", "5", "7"}), numbers("b", {"3", "11", "20"}),
+                                      numbers("c", {"1", "4"})};
+    auto const groups = axis_groups(axes, {}, "--zip");
+    auto const seed = GENERATE(take(20, random(1, 100000)));
+    std::mt19937 draw(static_cast<unsigned>(seed));
+    auto const figures = on_grid(axes, groups, [&](auto const& x) {
+        return draw() % 3 == 0 ? std::numeric_limits<double>::quiet_NaN() : 4 * x[0] + x[1] - 9 * x[2];
+    });
+    Sensitivity const s = sensitivity_of("y", axes, groups, figures);
+    CAPTURE(seed);
+    for (auto const& [name, slope] : {std::pair{"a", 4.0}, {"b", 1.0}, {"c", -9.0}}) {
+        AxisEffect const& e = effect_of(s, name);
+        if (e.pairs == 0) {
+            CHECK_FALSE(e.least);
+            continue;
+        }
+        double const between = std::stod(e.most_at) - std::stod(e.least_at);
+        CHECK(*e.most - *e.least == Approx(slope * between));
+        CHECK(e.first_order == Approx(e.total));
+        CHECK(e.total <= 1 + 1e-12);
+    }
+}
+
+TEST_CASE("values that no line has together are not compared, and an axis without pairs has no effect") {
+    double const none = std::numeric_limits<double>::quiet_NaN();
+    std::vector<SweepAxis> const axes{numbers("a", {"1", "2"}), numbers("b", {"1", "2"})};
+    auto const groups = axis_groups(axes, {}, "--zip");
+    Sensitivity const diagonal = sensitivity_of("y", axes, groups, {3, none, none, 8});
+    for (AxisEffect const& e : diagonal.effects) {
+        CHECK(e.pairs == 0);
+        CHECK_FALSE(e.least);
+        CHECK(e.total == 0);
+    }
+    // a: 1 and 2 in one line, 3 and 4 in two others.
+    std::vector<SweepAxis> const longer{numbers("a", {"1", "2", "3", "4"}), numbers("b", {"1", "2", "3"})};
+    Sensitivity const split = sensitivity_of("y", longer, axis_groups(longer, {}, "--zip"),
+                                             {1, none, none, 2, none, none, none, 50, 60, none, 55, 65});
+    AxisEffect const& a = effect_of(split, "a");
+    CHECK(a.pairs == 3);
+    CHECK(a.least_at == "3");
+    CHECK(a.most_at == "4");
+    CHECK(*a.most - *a.least == Approx(5));
 }
 
 TEST_CASE("of a product of centred axes all variance is interaction") {
@@ -159,7 +227,7 @@ TEST_CASE("shares are between none and all, first-order ones not above total one
         CHECK(e.first_order >= -1e-12);
         CHECK(e.first_order <= e.total + 1e-12);
         CHECK(e.total <= 1 + 1e-12);
-        CHECK(e.least <= e.most);
+        CHECK(e.least.value() <= e.most.value());
         sum += e.first_order;
     }
     CHECK(sum <= 1 + 1e-9);
