@@ -3,6 +3,7 @@
 #include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/framework_fields.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/expert_overlap.hpp"
@@ -127,6 +128,8 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     if (framework.releases && timing.yearly_gemm_gain.value > 0)
         lines.push_back(fmt::format("framework {}: as of release {} ({})", framework.name,
                                     name_of(framework.releases->at), other_releases(framework)));
+    if (std::string note = namesake_note(cluster.accelerator); !note.empty())
+        lines.insert(lines.begin(), std::move(note));
     if (std::string remark = left_out_remark(model); !remark.empty()) lines.insert(lines.begin(), std::move(remark));
     if (plan.offload != Offload::none)
         lines.emplace_back(

@@ -4,6 +4,7 @@
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "planner/left_out.hpp"
 #include "planner/price_words.hpp"
@@ -131,6 +132,7 @@ std::string serving_plan_text(ServingCase const& what) {
 
 std::vector<std::string> serving_assumptions(ServingCase const& what) {
     std::vector<std::string> out = what.format_notes;
+    if (std::string note = namesake_note(what.cluster.accelerator); !note.empty()) out.push_back(std::move(note));
     if (std::string remark = left_out_remark(what.model); !remark.empty()) out.push_back(std::move(remark));
     EngineProfile const& e = what.engine;
     std::string names;

@@ -22,7 +22,7 @@ std::map<Precision, Value> by_precision(ObjectReader in, Read const& read) {
 
 }  // namespace
 
-AcceleratorProfile read_accelerator(ObjectReader in) {
+AcceleratorProfile read_accelerator_values(ObjectReader in) {
     in.format("accelerator", 1);
     in.set_default_provenance(Basis::assumed, "the file gives no source");
     read_default_provenance(in);
@@ -68,6 +68,11 @@ AcceleratorProfile read_accelerator(ObjectReader in) {
     in.allow("price_usd_per_hour");
     if (in.has("price_usd_per_hour")) profile.price_usd_per_hour = bounded_number(in, "price_usd_per_hour", 0, 1e6);
     in.finish();
+    return profile;
+}
+
+AcceleratorProfile read_accelerator(ObjectReader in) {
+    AcceleratorProfile profile = read_accelerator_values(std::move(in));
     attach_kernels(profile);
     return profile;
 }

@@ -15,6 +15,8 @@ namespace sextant {
 /// @throws InputError: an unknown or missing key, a wrong unit, a rate or capacity that is not positive, an efficiency
 /// outside (0, 1].
 AcceleratorProfile read_accelerator(ObjectReader in);
+/// The same without its kernels.
+AcceleratorProfile read_accelerator_values(ObjectReader in);
 
 /// Reads format `cluster`, version 1. `accelerator` is a catalog name or an object of format `accelerator`;
 /// efficiencies and latencies that the file leaves out are those of the kind of network, and `assumed`.

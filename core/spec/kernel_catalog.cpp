@@ -1,12 +1,32 @@
 #include "core/spec/kernel_catalog.hpp"
 
 #include "core/embedded_text.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/hardware_json.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace sextant {
+namespace {
+
+/// The shipped profile of this name without its kernels.
+std::optional<AcceleratorProfile> shipped_values(std::string_view name) {
+    for (EmbeddedText const& entry : embedded_accelerators()) {
+        if (entry.name != name) continue;
+        auto const document =
+            JsonDocument::from_text(entry.text, "hardware_profiles/accelerators/" + std::string(name) + ".json");
+        return read_accelerator_values(ObjectReader(document));
+    }
+    return std::nullopt;
+}
+
+}  // namespace
 
 std::shared_ptr<KernelCalibration const> shipped_kernel_calibration(std::string_view name) {
     static std::mutex guard;
@@ -23,11 +43,51 @@ std::shared_ptr<KernelCalibration const> shipped_kernel_calibration(std::string_
     return read.emplace(name, std::move(calibration)).first->second;
 }
 
+namespace {
+
+/// What sets a device apart from the shipped one of its name, where that has a calibration; empty: nothing.
+std::string unlike_shipped(AcceleratorProfile const& own) {
+    if (!shipped_kernel_calibration(own.name)) return "";
+    auto const shipped = shipped_values(own.name);
+    if (!shipped) return "";
+    auto const is_other = [](auto const& a, auto const& b) { return std::abs(a / b - 1) > 0.01; };
+    std::string out;
+    auto const add = [&](std::string const& what, std::string const& here, std::string const& there) {
+        out += fmt::format("{}{} {} (shipped: {})", out.empty() ? "" : ", ", what, here, there);
+    };
+    for (auto const& [precision, peak] : own.peak) {
+        auto const found = shipped->peak.find(precision);
+        if (found != shipped->peak.end() && is_other(peak.value, found->second.value))
+            add(fmt::format("{} peak", name_of(precision)), human(peak.value), human(found->second.value));
+    }
+    if (own.multiprocessors.value != shipped->multiprocessors.value)
+        add("multiprocessors", std::to_string(own.multiprocessors.value),
+            std::to_string(shipped->multiprocessors.value));
+    if (is_other(own.memory_bandwidth.value, shipped->memory_bandwidth.value))
+        add("memory bandwidth", human(own.memory_bandwidth.value), human(shipped->memory_bandwidth.value));
+    return out;
+}
+
+}  // namespace
+
 void attach_kernels(AcceleratorProfile& profile) {
+    bool const other = !unlike_shipped(profile).empty();
     for (std::string const& name : {profile.name, "class-" + profile.generation, std::string("class-any")}) {
+        if (other && name == profile.name) continue;
         profile.kernels = shipped_kernel_calibration(name);
         if (profile.kernels) return;
     }
+}
+
+std::string namesake_note(AcceleratorProfile const& profile) {
+    if (profile.kernels && !profile.kernels->is_class()) return "";
+    std::string const what = unlike_shipped(profile);
+    if (what.empty()) return "";
+    return fmt::format(
+        "kernels on {0}: the profile has {1}, so it is another device than the shipped one of its name and gets the "
+        "kernels of its class (another name spares this note; 'sextant calibrate fit --kernels ROWS.csv --device "
+        "FILE.json --out mine.json' fits its own, 'CLUSTER:calibration=mine.json' takes them)",
+        profile.name, what);
 }
 
 }  // namespace sextant

@@ -4,6 +4,7 @@
 #include "core/spec/kernel_calibration.hpp"
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace sextant {
@@ -11,7 +12,13 @@ namespace sextant {
 /// The shipped calibration of this name ("h100-sxm", "class-hopper", "class-any"), or null. Read once, then kept.
 std::shared_ptr<KernelCalibration const> shipped_kernel_calibration(std::string_view name);
 
-/// Gives the profile the kernels fitted on this very device, else those of its generation, else those of any device.
+/// Gives the profile the kernels fitted on this very device, else those of its generation, else those of any device. A
+/// profile that only bears the name of a shipped device is another one, where a peak, the multiprocessors or the memory
+/// bandwidth differ (rates by more than a hundredth, as data sheets round).
 void attach_kernels(AcceleratorProfile& profile);
+
+/// What to say of a device that only bears a shipped name: what differs, and how it gets kernels of its own; empty for
+/// any other, and where it has them.
+std::string namesake_note(AcceleratorProfile const& profile);
 
 }  // namespace sextant

@@ -1,9 +1,13 @@
 #include "core/spec/kernel_calibration.hpp"
 
+#include "core/embedded_text.hpp"
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hardware_json.hpp"
 #include "core/spec/kernel_catalog.hpp"
 #include "tests/catch.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 
@@ -152,4 +156,43 @@ TEST_CASE("kernel calibration: every shipped one is read, and a device gets its 
             if (!a.kernels->is_class()) CHECK(fit.residual.empty() == false);
         }
     }
+}
+
+TEST_CASE("kernel calibration: a device that only bears a shipped name has the kernels of its class, and says so") {
+    std::string text;
+    for (EmbeddedText const& entry : embedded_accelerators())
+        if (entry.name == "h100-sxm") text = entry.text;
+    auto const device = [](std::string const& file) {
+        return read_accelerator(ObjectReader(JsonDocument::from_text(file, "mine.json")));
+    };
+    AcceleratorProfile const shipped = device(text);
+    CHECK(shipped.kernels->name == "h100-sxm");
+    CHECK(namesake_note(shipped).empty());
+    CHECK(namesake_note(find_accelerator("h20-sxm", "test")).empty());
+    auto const json = nlohmann::json::parse(text);
+    auto const other = [&](auto const& change) {
+        nlohmann::json own = json;
+        change(own);
+        return device(own.dump());
+    };
+    auto const fewer = other([](auto& own) { own["multiprocessors"] = 78; });
+    CHECK(fewer.kernels->name == "class-hopper");
+    CHECK_THAT(namesake_note(fewer), contains("multiprocessors 78 (shipped: 132)"));
+    CHECK_THAT(namesake_note(fewer), contains("calibrate fit --kernels"));
+    auto const slower = other([](auto& own) { own["peak"]["bf16"] = "500 TFLOP/s"; });
+    CHECK(slower.kernels->name == "class-hopper");
+    CHECK_THAT(namesake_note(slower), contains("bf16 peak"));
+    auto const wider = other([](auto& own) { own["memory_bandwidth"] = "4.8 TB/s"; });
+    CHECK(wider.kernels->name == "class-hopper");
+    CHECK_THAT(namesake_note(wider), contains("memory bandwidth 4.8 TB/s"));
+    // Another memory, price or title is the same chip; so is a peak as another data sheet rounds it.
+    auto const same = other([](auto& own) {
+        own["memory_capacity"] = "94 GB";
+        own["peak"]["bf16"] = "990 TFLOP/s";
+    });
+    CHECK(same.kernels->name == "h100-sxm");
+    CHECK(namesake_note(same).empty());
+    auto named = fewer;
+    named.kernels = shipped.kernels;  // a calibration of its own
+    CHECK(namesake_note(named).empty());
 }
