@@ -37,8 +37,18 @@ std::int64_t dies_of(ServingRow const& row, ServedCase& out) {
     return 2;
 }
 
+/// A degree of zero is none: neither 1 nor what is not stated can be read into it.
+void refuse_zero_degrees(ServingRow const& row) {
+    for (auto const& [name, degree] :
+         {std::pair{"tp", row.tp}, {"pp", row.pp}, {"dp", row.dp}, {"num_gpus", row.num_gpus}})
+        if (degree == 0)
+            throw RowSkip(
+                fmt::format("{} is zero (1 where nothing is divided, an empty cell where it is not stated)", name));
+}
+
 /// tp, pp, ep, attention data parallelism and replicas.
 void apply_layout(ServingRow const& row, ServedCase& out) {
+    refuse_zero_degrees(row);
     ServingPlan& plan = out.what.plan;
     std::int64_t const dies = dies_of(row, out);
     std::int64_t gpus = dies * std::max<std::int64_t>(1, row.num_gpus.value_or(0));
@@ -47,6 +57,7 @@ void apply_layout(ServingRow const& row, ServedCase& out) {
     plan.pp = pp;
     plan.tp = row.tp ? dies * std::max<std::int64_t>(1, *row.tp) : std::max<std::int64_t>(1, gpus / (pp * dp));
     if (!row.tp && !row.num_gpus) throw RowSkip("neither tp nor num_gpus is stated");
+    if (!row.tp && plan.tp > dies) out.assumptions.emplace_back("tp over all accelerators, where it is not stated");
     std::int64_t const ep = std::max<std::int64_t>(1, row.ep.value_or(1));
     if (auto const twice = counted_twice(row, static_cast<double>(plan.tp) * static_cast<double>(dp)); twice > 1) {
         gpus /= twice;

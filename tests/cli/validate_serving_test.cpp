@@ -113,6 +113,27 @@ TEST_CASE("calibrate fit --serving writes a profile that validate reads") {
     CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--engine", "lmdeploy"}).code == 2);  // no --out
 }
 
+TEST_CASE("rows of zero tp or pp are left out with what is wrong, by a fit as by a validation") {
+    ScratchFolder const scratch("zero_degrees");
+    std::string text =
+        "source_id,model,gpu,num_gpus,tp,pp,engine,weight_dtype,input_len,output_len,"
+        "concurrency_or_batch,ttft_ms,tpot_ms\n";
+    for (int batch = 1; batch <= 12; ++batch)
+        text += fmt::format("mine,llama-3.1-8b,H100 SXM,1,1,1,vLLM,bf16,1000,100,{},{},{}\n", batch, 40 + batch,
+                            7 + 0.1 * batch);
+    text += "mine,llama-3.1-8b,H100 SXM,1,0,1,vLLM,bf16,1000,100,1,40,7\n";
+    text += "mine,llama-3.1-8b,H100 SXM,1,1,0,vLLM,bf16,1000,100,1,40,7\n";
+    sextant::write_text_file(scratch.path("runs.csv"), text);
+    RunResult const checked = run_sextant({"validate", "serving", scratch.path("runs.csv")});
+    CHECK_THAT(checked.out, contains("tp is zero (1 where nothing is divided"));
+    CHECK_THAT(checked.out, contains("pp is zero"));
+    RunResult const fitted = run_sextant({"calibrate", "fit", "--serving", scratch.path("runs.csv"), "--engine", "vllm",
+                                          "--out", scratch.path("mine.json")});
+    INFO(fitted.err);
+    CHECK(fitted.code == 0);
+    CHECK_THAT(fitted.out + fitted.err, contains("tp is zero"));
+}
+
 TEST_CASE("calibrate fit --serving finds the servers that mixed prompts with decodes though their engine does not") {
     ScratchFolder const scratch("fit_serving_mixed");
     std::string const columns = sextant::read_text_file(excerpt);
