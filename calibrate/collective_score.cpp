@@ -239,6 +239,7 @@ std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows,
 
 void widen_to(NetworkInterval& interval, std::vector<HeldOutRow> const& rows) {
     constexpr std::size_t few = 8;
+    constexpr double widest = 1e3;  // the most that a file holds: it says no more than that nothing is known
     std::vector<double> of_sizes;
     std::vector<double> of_all;
     for (HeldOutRow const& row : rows) {
@@ -249,8 +250,11 @@ void widen_to(NetworkInterval& interval, std::vector<HeldOutRow> const& rows) {
     std::vector<double>& errors = of_sizes.size() >= few ? of_sizes : of_all;
     if (errors.empty()) return;
     std::sort(errors.begin(), errors.end());
-    interval.low = std::min(interval.low, four_decimals(std::exp(quantile(errors, tail))));
-    interval.high = std::max(interval.high, four_decimals(std::exp(quantile(errors, 1 - tail))));
+    auto const factor = [&](double share) {
+        return four_decimals(std::clamp(std::exp(quantile(errors, share)), 1 / widest, widest));
+    };
+    interval.low = std::min(interval.low, factor(tail));
+    interval.high = std::max(interval.high, factor(1 - tail));
 }
 
 std::vector<NetworkHeldOut> errors_from(std::vector<HeldOutRow> const& rows, std::string const& entry) {

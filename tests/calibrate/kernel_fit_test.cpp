@@ -397,3 +397,45 @@ TEST_CASE("fit_kernel: products of a processor have a model of their own") {
     for (KernelMeasurement const& row : rows)
         CHECK(fitted_seconds(row, fit) == Approx(row.row.measured->base()).epsilon(0.05));
 }
+
+TEST_CASE("outruns_memory: a table of decodes that read faster than memory is told from one that the cache explains") {
+    AcceleratorProfile const device = find_accelerator("a100-sxm-80gb", "test");
+    auto const decodes = [&](std::int64_t batch, double share_of_bandwidth) {
+        std::vector<KernelMeasurement> rows;
+        for (std::int64_t keys = 1024; keys <= 8192; keys *= 2) {
+            DecodeAttention const shape{.batch = batch, .heads = 32, .kv_heads = 8, .keys = keys, .head_dim = 128};
+            KernelCase row;
+            row.what = shape;
+            row.variant = "bf16/bf16";
+            row.measured = cache_bytes(shape) / (share_of_bandwidth * device.memory_bandwidth.value);
+            rows.push_back(*kernel_measurement(row, device));
+        }
+        return rows;
+    };
+    CHECK(outruns_memory(decodes(64, 1.4)));
+    CHECK_FALSE(outruns_memory(decodes(64, 0.9)));
+    CHECK_FALSE(outruns_memory(decodes(1, 1.4)));  // 4 to 34 MB lie in the cache
+    CHECK_FALSE(outruns_memory({}));
+}
+
+TEST_CASE("fit_kernel: prefills say what the profiles of their devices state of attention") {
+    AcceleratorProfile const device = find_accelerator("a100-sxm-80gb", "test");
+    std::vector<KernelMeasurement> rows;
+    for (std::int64_t heads = 4; heads <= 64; heads *= 2)
+        for (std::int64_t length = 64; length <= 16384; length *= 2) {
+            Attention const shape{.batch = 1,
+                                  .heads = heads,
+                                  .kv_heads = heads,
+                                  .queries = length,
+                                  .keys = length,
+                                  .head_dim = 128,
+                                  .value_head_dim = 128};
+            KernelCase row;
+            row.what = shape;
+            row.variant = "bf16/bf16";
+            row.measured = estimate_prefill(shape, "bf16/bf16", device, {}).time;
+            rows.push_back(*kernel_measurement(row, device));
+        }
+    KernelFit const fit = fit_kernel(rows, {.starts = 1, .with_residual = false});
+    CHECK(fit.profile_efficiency == device.attention_forward_efficiency.value);
+}

@@ -129,7 +129,7 @@ TEST_CASE("an engine's file with a fault is refused and the fault is named") {
     };
     refused("\"version\": 2", "\"version\": 1", "version");
     refused("\"prompts\": \"first\"", "\"prompts\": \"later\"", "mixed, first");
-    refused("\"grouped_heads\": \"shared\"", "\"grouped_heads\": \"pairs\"", "shared, eights, apart");
+    refused("\"grouped_heads\": \"shared\"", "\"grouped_heads\": \"pairs\"", "shared, narrow, eights, apart");
     refused("\"gemm_scale\"", "\"gem_scale\"", "gemm_scale");
     refused("\"memory_utilisation\": {\"value\": 0.9", "\"memory_utilisation\": {\"value\": 1.9", "memory_utilisation");
     refused(" us\"", " GB\"", "GB");
