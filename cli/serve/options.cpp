@@ -44,7 +44,7 @@ void add_serve_options(CLI::App& app, ServeOptions& o) {
     app.add_option("--max-batch", o.max_batch, "sequences that decode at a time in a replica (default: 256)")
         ->option_text("N");
     app.add_option("--max-batched-tokens", o.max_batched_tokens,
-                   "tokens of one iteration, prompt chunks included (default: 8192)")
+                   "tokens of one iteration (of an attention group), prompt chunks included (default: 8192)")
         ->option_text("N");
     app.add_option("--block-tokens", o.block_tokens, "tokens of a block of the paged cache (default: 16)")
         ->option_text("N");

@@ -103,7 +103,7 @@ ServeExport vllm(ServeLaunch const& l) {
     if (p.ep > 1) lines.flag("--enable-expert-parallel");
     add_longest_request(lines, out.not_expressed, l);
     lines.option("--max-num-seqs", of_group(p.max_batch, p));
-    lines.option("--max-num-batched-tokens", of_group(p.max_batched_tokens, p));
+    lines.option("--max-num-batched-tokens", p.max_batched_tokens);
     lines.option("--block-size", p.block_tokens);
     lines.option("--gpu-memory-utilization", fmt::format("{}", p.memory_utilisation));
     lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
@@ -117,10 +117,9 @@ ServeExport vllm(ServeLaunch const& l) {
     return out;
 }
 
-/// Of all attention groups together; SGLang wants whole pages of each.
+/// Of all attention groups together, among which SGLang divides it; it wants whole pages of each.
 std::int64_t prefill_chunk(ServingPlan const& p) {
-    std::int64_t const pages = p.block_tokens * p.attention_dp;
-    return std::max(pages, p.max_batched_tokens / pages * pages);
+    return p.attention_dp * std::max(p.block_tokens, p.max_batched_tokens / p.block_tokens * p.block_tokens);
 }
 
 ServeExport sglang(ServeLaunch const& l) {
@@ -180,7 +179,7 @@ ServeExport tensorrt_llm(ServeLaunch const& l) {
     lines.option("--pp_size", p.pp);
     if (l.model.moe) lines.option("--ep_size", p.ep);
     lines.option("--max_batch_size", of_group(p.max_batch, p));
-    lines.option("--max_num_tokens", of_group(p.max_batched_tokens, p));
+    lines.option("--max_num_tokens", p.max_batched_tokens);
     lines.option("--kv_cache_free_gpu_memory_fraction", fmt::format("{}", p.memory_utilisation));
     lines.option("--gpus_per_node", l.per_node);
     lines.option("--extra_llm_api_options", "tensorrt_llm.yml");

@@ -84,14 +84,17 @@ TEST_CASE("export serve: vLLM takes requests as long as the model, or as the cac
                contains("--max-model-len " + std::to_string(tokens) + "\n"));
 }
 
-TEST_CASE("export serve: SGLang prefills whole pages of every attention group", "[cli][export]") {
-    auto const chunk = [](char const* tokens, char const* groups) {
-        return run_sextant({"export", "serve", "--engine", "sglang", "--model", "mixtral-8x7b", "--cluster", "h100-sxm",
+TEST_CASE("export serve: the token limit is of an attention group, of which SGLang wants whole pages and their sum",
+          "[cli][export]") {
+    auto const chunk = [](char const* tokens, char const* groups, char const* engine = "sglang") {
+        return run_sextant({"export", "serve", "--engine", engine, "--model", "mixtral-8x7b", "--cluster", "h100-sxm",
                             "--max-batched-tokens", tokens, "--block-tokens", "64", "--attention-dp", groups})
             .out;
     };
     CHECK_THAT(chunk("8192", "1"), contains("--chunked-prefill-size 8192\n"));
     CHECK_THAT(chunk("5000", "1"), contains("--chunked-prefill-size 4992\n"));
-    CHECK_THAT(chunk("5000", "2"), contains("--chunked-prefill-size 4992\n"));
-    CHECK_THAT(chunk("5000", "4"), contains("--chunked-prefill-size 4864\n"));
+    CHECK_THAT(chunk("5000", "2"), contains("--chunked-prefill-size 9984\n"));
+    CHECK_THAT(chunk("5000", "4"), contains("--chunked-prefill-size 19968\n"));
+    CHECK_THAT(chunk("5000", "4", "vllm"), contains("--max-num-batched-tokens 5000\n"));
+    CHECK_THAT(chunk("5000", "4", "tensorrt-llm"), contains("--max_num_tokens 5000\n"));
 }
