@@ -87,6 +87,14 @@ void refuse_empty_values(CommandEntry const& entry, CLI::App const& app) {
                                  option->get_name());
 }
 
+/// "--gpus=" would take the next word as its value.
+void refuse_bare_equals(CommandEntry const& entry, std::vector<std::string> const& words) {
+    for (std::string const& word : words)
+        if (word.size() > 3 && word.starts_with("--") && word.find('=') == word.size() - 1)
+            throw InputError("{0}: {1}: the value is empty (see 'sextant {0} --help')", entry.name,
+                             word.substr(0, word.size() - 1));
+}
+
 /// CLI11 cuts a whole number that is too large to the largest there is, which would then be taken or blamed.
 void refuse_cut_numbers(CommandEntry const& entry, CLI::App const& app) {
     for (auto const* option : chosen_app(app).get_options()) {
@@ -161,6 +169,7 @@ void parse_arguments(CommandEntry const& entry, DescribedCommand& command, std::
     auto const writes = [](std::string const& a) { return a == "--write-config" || a.starts_with("--write-config="); };
     if (std::any_of(arguments.begin(), arguments.end(), writes)) require_nothing(app);
     std::vector<std::string> const words = arguments;
+    refuse_bare_equals(entry, words);
     arguments = with_config(entry.name, app, std::move(arguments));
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {

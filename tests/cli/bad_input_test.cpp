@@ -64,6 +64,7 @@ TEST_CASE("bad input: flags that contradict each other, whichever is last, and n
     check_refused(estimate + Arguments{"--seq", "8k"}, "--seq: '8k' is not a whole number (digits alone");
     check_refused(estimate + Arguments{"--price", "$3"}, "--price: '$3' is not a number (digits alone");
     check_refused(plan + Arguments{"--top", "1e3"}, "'1e3' is not a whole number");
+    check_refused(plan + Arguments{"--top=", "--threads", "1"}, "--top: the value is empty");
 }
 
 TEST_CASE("bad input: a number of tokens is no output file", "[INV-11]") {
