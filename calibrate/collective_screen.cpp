@@ -1,12 +1,11 @@
 #include "calibrate/collective_screen.hpp"
 
-#include "core/error.hpp"
+#include "calibrate/row_screen.hpp"
 #include "core/spec/network_calibration.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 namespace sextant {
@@ -55,32 +54,18 @@ std::string why_impossible(CollectiveMeasurement const& row, ClusterSpec const& 
 }  // namespace
 
 std::size_t drop_repeats(std::vector<CollectiveMeasurement>& rows) {
-    auto const all_of = [](CollectiveMeasurement const& row) {
+    return drop_repeated(rows, [](CollectiveMeasurement const& row) {
         return std::tuple(row.run, row.machine->cluster.name, row.kind, row.group().ranks_per_domain,
                           row.group().domains, row.bytes, row.measured, row.slower);
-    };
-    std::set<decltype(all_of(rows.front()))> seen;
-    return std::erase_if(rows, [&](CollectiveMeasurement const& row) { return !seen.insert(all_of(row)).second; });
+    });
 }
 
 std::map<std::string, std::size_t> drop_impossible(std::vector<CollectiveMeasurement>& rows,
                                                    ClusterSpec const& cluster) {
-    std::map<std::string, std::size_t> dropped;
-    std::size_t const before = rows.size();
-    std::erase_if(rows, [&](CollectiveMeasurement const& row) {
-        std::string const why = why_impossible(row, cluster);
-        if (!why.empty()) ++dropped[why];
-        return !why.empty();
-    });
-    std::size_t const gone = before - rows.size();
-    if (2 * gone <= before) return dropped;
-    auto const most = std::max_element(dropped.begin(), dropped.end(),
-                                       [](auto const& a, auto const& b) { return a.second < b.second; });
-    throw InputError(
-        "calibrate fit: {} of {} rows cannot be of {}, most of them {} (are their times in microseconds and their "
-        "sizes "
-        "in bytes? A machine that differs so much needs a cluster file under a name of its own)",
-        gone, before, cluster.name, most->first);
+    auto const why_not = [&](CollectiveMeasurement const& row) { return why_impossible(row, cluster); };
+    return drop_rows(rows, why_not, cluster.name,
+                     "are their times in microseconds and their sizes in bytes? A machine that differs so much needs a "
+                     "cluster file under a name of its own");
 }
 
 }  // namespace sextant

@@ -1,13 +1,12 @@
 #include "calibrate/kernel_screen.hpp"
 
 #include "calibrate/kernel_fit.hpp"
-#include "core/error.hpp"
+#include "calibrate/row_screen.hpp"
+#include "cost_models/attention_model.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <set>
 #include <tuple>
 
 namespace sextant {
@@ -21,11 +20,8 @@ constexpr double caches = 8;  ///< that hold nothing of so many bytes; a cache b
 /// Bytes that a kernel bound by memory moves at the least; 0: of another kernel.
 Bytes least_moved(KernelMeasurement const& row) {
     if (auto const* memory = std::get_if<MemoryKernel>(&row.row.what)) return memory->moved;
-    auto const* d = std::get_if<DecodeAttention>(&row.row.what);
-    if (d == nullptr) return {};
-    auto const values = static_cast<double>(d->batch) * static_cast<double>(d->kv_heads) *
-                        static_cast<double>(d->keys) * static_cast<double>(d->head_dim);
-    return 2 * values * d->cache_bytes * units::B;
+    auto const* decode = std::get_if<DecodeAttention>(&row.row.what);
+    return decode != nullptr ? cache_bytes(*decode) : Bytes{};
 }
 
 bool is_faster_than_memory(KernelMeasurement const& row) {
@@ -57,31 +53,17 @@ std::string why_impossible(KernelMeasurement const& row) {
 }  // namespace
 
 std::size_t drop_repeats(std::vector<KernelMeasurement>& rows) {
-    auto const all_of = [](KernelMeasurement const& m) {
+    return drop_repeated(rows, [](KernelMeasurement const& m) {
         auto const* memory = std::get_if<MemoryKernel>(&m.row.what);
         return std::tuple(shape_hash(m.row), m.variant, m.row.device, m.row.source, m.row.cache, m.row.quantised,
                           *m.row.measured, memory != nullptr ? memory->moved : Bytes{});
-    };
-    std::set<decltype(all_of(rows.front()))> seen;
-    return std::erase_if(rows, [&](KernelMeasurement const& row) { return !seen.insert(all_of(row)).second; });
+    });
 }
 
 std::map<std::string, std::size_t> drop_impossible(std::vector<KernelMeasurement>& rows) {
-    std::map<std::string, std::size_t> dropped;
-    std::size_t const before = rows.size();
-    std::erase_if(rows, [&](KernelMeasurement const& row) {
-        std::string const why = why_impossible(row);
-        if (!why.empty()) ++dropped[why];
-        return !why.empty();
-    });
-    std::size_t const gone = before - rows.size();
-    if (2 * gone <= before) return dropped;
-    auto const most = std::max_element(dropped.begin(), dropped.end(),
-                                       [](auto const& a, auto const& b) { return a.second < b.second; });
-    throw InputError(
-        "calibrate fit: {} of {} rows cannot be of this device, most of them {} (are their times in microseconds? A "
-        "device that differs so much needs a file under a name of its own)",
-        gone, before, most->first);
+    return drop_rows(rows, why_impossible, "this device",
+                     "are their times in microseconds? A device that differs so much needs a file under a name of its "
+                     "own");
 }
 
 }  // namespace sextant
