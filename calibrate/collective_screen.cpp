@@ -12,7 +12,6 @@ namespace sextant {
 namespace {
 
 constexpr double most_of_link = 1.5;  ///< assumed: reductions in the switch reach 1.1 (docs/collectives.md)
-constexpr double far = 4;             ///< assumed, as of training steps: another thing was measured
 
 /// What a rank's bus bandwidth is bound by: of a domain its links, over domains these or the NICs of its domain, which
 /// rings share; all that an exchange sends to other domains goes through its own.
@@ -39,7 +38,7 @@ bool is_far(CollectiveMeasurement const& row) {
     NetworkModel::Part const& part = row.between_domains() ? model->out_part : model->up_part;
     if (part.range == CalibrationRange::by_class) return false;
     Seconds const said = collective_curve(row.machine->cluster, row.kind, row.group()).time(row.bytes);
-    return row.measured > far * said || said > far * row.measured;
+    return is_far_off(row.measured.base(), said.base());
 }
 
 /// Empty where nothing is wrong with the row.

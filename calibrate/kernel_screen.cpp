@@ -6,13 +6,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <tuple>
 
 namespace sextant {
 namespace {
 
-constexpr double far = 4;  ///< assumed, as of training steps: another thing was measured
 /// assumed: published decodes of groups on A100 reach 1.7 times the stated rate
 constexpr double most_of_memory = 2;
 constexpr double caches = 8;  ///< that hold nothing of so many bytes; a cache behind the last level included (MI300X)
@@ -35,8 +33,7 @@ bool is_faster_than_memory(KernelMeasurement const& row) {
 bool is_far(KernelMeasurement const& row) {
     auto const& known = row.device->kernels;
     KernelFit const* const fit = known && !known->is_class() ? known->find(row.kind, row.variant) : nullptr;
-    if (fit == nullptr) return false;
-    return std::abs(std::log(fitted_seconds(row, *fit) / row.row.measured->base())) > std::log(far);
+    return fit != nullptr && is_far_off(row.row.measured->base(), fitted_seconds(row, *fit));
 }
 
 /// Empty where nothing is wrong with the row.

@@ -12,6 +12,13 @@
 
 namespace sextant {
 
+/// Whether a measured time is so far from what was said before the fit that another thing was measured, in whatever
+/// unit both are: by a factor of four (assumed), or no number.
+inline bool is_far_off(double measured, double predicted) {
+    constexpr double far = 4;
+    return !(measured < far * predicted && predicted < far * measured);
+}
+
 /// Drops rows whose `all_of` another row has too, and says how many.
 template <class Row, class AllOf>
 std::size_t drop_repeated(std::vector<Row>& rows, AllOf all_of) {

@@ -9,7 +9,6 @@
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
-#include "core/json/text_file.hpp"
 #include "core/quantile.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_catalog.hpp"
@@ -251,7 +250,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     std::string const command = "sextant calibrate fit --kernels FILE.csv... --catalogue FOLDER";
     Table table = fit_table();
     auto const write = [&](KernelCalibration const& c) {
-        write_text_file(request.catalogue + "/" + c.name + ".json", kernel_calibration_json(c));
+        write_fitted(request.catalogue + "/" + c.name + ".json", kernel_calibration_json(c));
     };
     KernelFitChoices choices{.threads = request.threads};
     std::map<std::string, std::vector<KernelMeasurement>> by_generation;

@@ -1,6 +1,7 @@
 #include "cli/calibrate/fit_serving.hpp"
 
 #include "calibrate/engine_fit.hpp"
+#include "calibrate/row_screen.hpp"
 #include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/own_profile.hpp"
 #include "cli/calibrate/served_row.hpp"
@@ -100,9 +101,7 @@ void add_row(ServingRow const& row, ServingFitRequest const& request, AskedEngin
         std::string const group = predict->group();
         double const in_flight = c->load == ServedLoad::closed_loop ? c->amount / c->replicas : 0;
         auto const add = [&](ServedQuantity quantity, double seconds) {
-            double const first = seconds_of(predict->base(), quantity);
-            constexpr double far = 4;  // assumed: another thing was measured
-            if (!(first < far * seconds && seconds < far * first)) {
+            if (is_far_off(seconds, seconds_of(predict->base(), quantity))) {
                 ++left_out["a figure off by more than four times"];
                 return;
             }

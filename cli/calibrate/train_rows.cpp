@@ -1,5 +1,6 @@
 #include "cli/calibrate/train_rows.hpp"
 
+#include "calibrate/row_screen.hpp"
 #include "cli/calibrate/own_profile.hpp"
 #include "cli/validate/row_words.hpp"
 #include "core/csv.hpp"
@@ -139,9 +140,7 @@ StepMeasurement measured_step(TrainingRow const& row, TrainingCase const& c, std
     std::string const& generation = c.cluster->accelerator.generation;
     std::string const precision(name_of(unscaled(c.plan.precision)));
     StepEstimate const before = priced->estimate(timing_for(*c.framework, generation, precision));
-    constexpr double far = 4;  // assumed: another thing was measured
-    bool const is_near = *measured < far * before.time && before.time < far * *measured;
-    if (whose == RowsOf::own_machine && !is_near)
+    if (whose == RowsOf::own_machine && is_far_off(measured->base(), before.time.base()))
         throw RowSkip("off by more than four times from what the profile says (are its times in seconds?)");
     return {.source = row.source_id,
             .generation = generation,
