@@ -1,5 +1,6 @@
 #include "cost_models/serving/prompt_mix.hpp"
 
+#include "cost_models/serving/pipeline_pace.hpp"
 #include "cost_models/serving/prompt_queue.hpp"
 
 #include <algorithm>
@@ -94,31 +95,18 @@ double chunks_of(PromptMix const& mix, double use) {
     return mix.most < 1 ? (1 - use) * mix.chunks + use / mix.most : mix.chunks;
 }
 
-/// In a pipeline a stage works on the iterations of all batches in turn: between two of one batch it has one of each
-/// other. Sequences are spread evenly.
-Seconds of_other_stages(IterationModel const& model, PromptMix const& mix) {
-    ServingPlan const& plan = model.what().plan;
-    if (plan.pp == 1) return {};
-    auto const stages = static_cast<double>(plan.pp);
-    double const sequences = mix.decodes * stages * static_cast<double>(plan.attention_dp);
-    double const working = std::clamp((sequences - 1) / (stages - 1), 0.0, 1.0);
-    return working * (stages - 1) *
-           ((1 - mix.any) * model.at_slowest_stage(mix.plain) + mix.any * model.at_slowest_stage(mix.carried));
-}
-
-/// From one iteration of a batch to its next, where one takes `t` alone.
-Seconds step_of(IterationModel const& model, IterationTime const& t, Seconds others) {
-    return std::max(t.total(), model.at_slowest_stage(t) + others);
+StagedTime staged(IterationModel const& model, IterationTime const& t) {
+    return {t.total(), model.at_slowest_stage(t)};
 }
 
 /// The iteration of a group without prompts, where others may have some.
 Seconds without_own(IterationModel const& model, RequestShape const& request, PromptMix const& mix, double carrying,
-                    Seconds others) {
-    Seconds const plain = step_of(model, mix.plain, others);
+                    PipelinePace const& pace) {
+    Seconds const plain = pace.step(staged(model, mix.plain));
     double const groups = groups_of(model) - 1;
     double const any = 1 - std::pow(1 - carrying, groups);
     if (groups <= 0 || any <= 0) return plain;
-    return (1 - any) * plain + any * step_of(model, carried_by(model, request, mix, carrying, groups, any), others);
+    return (1 - any) * plain + any * pace.step(staged(model, carried_by(model, request, mix, carrying, groups, any)));
 }
 
 /// An iteration with so many prompts of all groups, spread evenly over them.
@@ -148,22 +136,43 @@ void spread_prompts(IterationModel const& model, RequestShape const& request, do
     mix.mixed = mix.carried = spread_over_groups(model, request, mix, prompts);
 }
 
+/// An iteration with so many prompts, of all groups or of one.
+IterationTime iteration_with(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
+                             double prompts) {
+    if (pooled_groups(model, mix) > 1) return spread_over_groups(model, request, mix, prompts);
+    double const groups = groups_of(model);
+    return beside_others(model, request, mix, prompts,
+                         tokens_of(mix, request, groups - 1, (groups - 1) * carrying_of(mix)));
+}
+
 /// Seconds of iterations with `numbers` of prompts, of all groups or of one.
 std::vector<double> iteration_seconds(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
-                                      std::vector<double> const& numbers, Seconds others) {
-    double const groups = groups_of(model);
-    bool const pooled = pooled_groups(model, mix) > 1;
-    double const carrying = carrying_of(mix);
-    double const elsewhere = tokens_of(mix, request, groups - 1, (groups - 1) * carrying);
-    Seconds const none =
-        pooled ? step_of(model, mix.plain, others) : without_own(model, request, mix, carrying, others);
+                                      std::vector<double> const& numbers, PipelinePace const& pace) {
+    Seconds const none = pooled_groups(model, mix) > 1 ? pace.step(staged(model, mix.plain))
+                                                       : without_own(model, request, mix, carrying_of(mix), pace);
     std::vector<double> out{none / units::s};
-    for (std::size_t i = 1; i < numbers.size(); ++i) {
-        IterationTime const time = pooled ? spread_over_groups(model, request, mix, numbers[i])
-                                          : beside_others(model, request, mix, numbers[i], elsewhere);
-        out.push_back(step_of(model, time, others) / units::s);
-    }
+    for (std::size_t i = 1; i < numbers.size(); ++i)
+        out.push_back(pace.step(staged(model, iteration_with(model, request, mix, numbers[i]))) / units::s);
     return out;
+}
+
+/// The batches of a pipeline, over which sequences are spread evenly.
+/// @param prompts in an iteration of one that has any, of all groups or of one
+PipelinePace pace_of(IterationModel const& model, RequestShape const& request, PromptMix const& mix, double prompts) {
+    double const stages = stages_of(model);
+    if (stages == 1) return {};
+    double const sequences = mix.decodes * stages * groups_of(model);
+    double const most = mix.most * pooled_groups(model, mix);
+    double const some = std::min(1.0, most);
+    double const many = std::min(most, prompts + 3 * std::sqrt(prompts) + 1);
+    auto const with = [&](double number) {
+        return std::pair(number, staged(model, iteration_with(model, request, mix, number)));
+    };
+    return {std::clamp(sequences - 1, 0.0, stages - 1),
+            {.none = 1 - std::min(1.0, mix.any), .prompts = std::max(some, prompts), .most = most},
+            staged(model, mix.plain),
+            with(some),
+            with(many)};
 }
 
 /// What the queue says of the mix.
@@ -239,9 +248,10 @@ PromptMix mix_at(IterationModel const& model, RequestShape const& request, doubl
         mix.prompts = prompts;
         add_prompts(model, request, mix);
     }
-    Seconds const others = of_other_stages(model, mix);
+    PipelinePace const pace = pace_of(model, request, mix, prompts);
+    mix.own_pace = pace.own_pace();
     Seconds const iteration =
-        (1 - mix.any) * step_of(model, mix.plain, others) + mix.any * step_of(model, mix.carried, others);
+        stages_of(model) > 1 ? pace.mean() : (1 - mix.any) * mix.plain.total() + mix.any * mix.carried.total();
     mix.mean = mix.apart ? (1 + mix.share) * iteration : iteration;
     return mix;
 }
@@ -259,19 +269,20 @@ RandomPrompts random_prompts(IterationModel const& model, RequestShape const& re
     double const pool = pooled_groups(model, mix);
     double const arriving = pool * rate;
     PromptIterations steps{.prompts = numbers_of_prompts(mix.most * pool), .seconds = {}};
-    Seconds others{};
+    PipelinePace pace;
     PromptQueue queue;
     // What other batches of a pipeline do in between, and other groups meanwhile, follows from the mix.
     for (int round = 0; round < (stages > 1 || groups > pool ? 3 : 1); ++round) {
-        steps.seconds = iteration_seconds(model, request, mix, steps.prompts, others);
+        steps.seconds = iteration_seconds(model, request, mix, steps.prompts, pace);
         queue = prompt_queue(steps, std::min(arriving, busiest * steps.most() / steps.seconds.back()), idle);
         set_prompts(model, request, queue, mix);
-        others = of_other_stages(model, mix);
+        pace = pace_of(model, request, mix, queue.prompts / queue.carrying);
     }
+    mix.own_pace = pace.own_pace();
     Seconds const full = steps.seconds.back() * units::s;
     double const behind = mix.apart ? 0 : queue.behind;
     // The first group that begins an iteration takes it, and it is through when that is.
-    out.before = queue.wait / stages + behind * full + (queue.own - step_of(model, mix.mixed, others)) -
+    out.before = queue.wait / stages + behind * full + (queue.own - pace.step(staged(model, mix.mixed))) -
                  (mix.chunks - 1) * mix.mixed.total();
     if (model.what().engine.planning == IterationPlanning::ahead)
         out.before += queue.mean / stages * (1 - queue.asleep) * (1 - nobody);  // a next one that would be empty waits

@@ -17,6 +17,7 @@ struct PromptMix {
     double any = 0;         ///< share of the iterations with prompts of any attention data-parallel group
     IterationTime carried;  ///< of these
     Seconds mean;           ///< from one step of the decodes to the next
+    double own_pace = 1;    ///< share of a pipeline's time in which its batches do not wait for a slower one
     bool apart = false;     ///< prompts have iterations of their own
 };
 
@@ -24,6 +25,9 @@ struct PromptMix {
 ///
 /// Prompts that share iterations with decodes: a share f = min(1, q n) of the iterations carries q fresh / f tokens.
 /// Prompts that go first: those that came since, at most the token limit, in an iteration of their own, f = q / k.
+///
+/// The batches of a pipeline follow each other from stage to stage and none overtakes another: P of them go on at the
+/// pace of the slowest, so that a share 1 - (1 - f)^P of the steps takes as long as an iteration with prompts.
 ///
 /// G attention data-parallel groups step together. Prompts are in an iteration of one or the other in 1 - (1 - f)^G of
 /// the cases, of G f / (1 - (1 - f)^G) groups then: the others wait for them, and the experts have them all.

@@ -220,7 +220,7 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     Seconds const cycle = wanted / rate * units::s;
     if ((decodes >= most || !decoding) && cycle > alone) out.ttft.queue += cycle - alone;
     finish(out, model, request);
-    out.busy = working_in_loop(model, out, concurrency);
+    out.busy = mix.own_pace * working_in_loop(model, out, concurrency);
     return out;
 }
 
@@ -277,7 +277,7 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
     }
     out.ttft.queue = batch.wait + held.prompts.before;
     out.use = rate / capacity;
-    out.busy = working_at_random(model, batch);
+    out.busy = mix.own_pace * working_at_random(model, batch);
     if (places < static_cast<double>(model.what().plan.max_batch) || model.what().plan.pp > 1)
         out.trusted = least_trusted_use;
     out.requests_per_s = rate;

@@ -123,7 +123,8 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
             peaks_.tokens =
                 std::max(peaks_.tokens, static_cast<std::int64_t>(tokens_of(batch.load, limits_.speculation)));
         }
-        return Started{i, now + times.latency};
+        last_end_ = std::max(now + times.latency, last_end_ + times.interval);
+        return Started{i, last_end_};
     }
     return std::nullopt;
 }

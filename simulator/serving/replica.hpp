@@ -237,6 +237,7 @@ private:
     std::int64_t running_ = 0;
     std::int64_t expected_ = 0;
     Seconds stage_free_{};
+    Seconds last_end_{};  ///< of the iterations begun so far: in a pipeline none overtakes another
     ReplicaPeaks peaks_;
     ReplicaCounters counters_;
     std::vector<Decodes::Progress> ended_;

@@ -162,7 +162,7 @@ std::vector<FinishedRequest> Replica::fail() {
     adapters_.clear();
     expected_ = 0;
     copies_ = {};
-    stage_free_ = {};
+    stage_free_ = last_end_ = {};
     return out;
 }
 

@@ -2,6 +2,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
+#include "cost_models/serving/pipeline_pace.hpp"
 #include "cost_models/serving/prompt_mix.hpp"
 #include "cost_models/serving/stage_split.hpp"
 #include "cost_models/serving/steady_state.hpp"
@@ -169,12 +170,12 @@ TEST_CASE("serving: between two steps of a pipeline's group a stage has one of e
         CHECK(plain.mean.base() == Approx((stages * slowest).base()));
         PromptMix const alone = mix_at(model, request, 1 / stages, 0);  // nobody else is there
         CHECK(alone.mean.base() == Approx(alone.plain.total().base()));
-        // A prompt of another group delays a step by a stage's share of it: of a fifth of the steps, say.
+        // No batch overtakes one with prompts: these delay all of them, by a whole iteration.
         PromptMix const some = mix_at(model, request, 40, 0.2);
         Seconds const longer = some.mixed.total() - some.plain.total();
-        Seconds const more = some.mean - plain.mean - some.share * longer;
-        CHECK(more <= ((1 + some.share) * (stages - 1) / stages * some.share * 1.001 + 1e-9) * longer);
-        CHECK((more > 0.01 * longer) == (pp > 1));
+        double const delayed = 1 - std::pow(1 - some.share, stages);
+        CHECK((some.mean - plain.mean) / longer == Approx(delayed).epsilon(0.03));
+        CHECK(some.own_pace == Approx((plain.mean + some.share * longer) / some.mean).epsilon(0.03));
     }
 }
 
@@ -678,5 +679,39 @@ TEST_CASE("serving: a prompt beyond the token limit that is processed whole take
                 longest = std::max(longest, time);
             }
             CHECK(longest.base() < 1.1 * shortest.base());
+        }
+}
+
+TEST_CASE("serving: batches of a pipeline go on at the pace of the slowest, as batch by batch") {
+    using units::ms;
+    std::mt19937 draw(3);
+    for (std::size_t const batches : {2U, 4U})
+        for (double const none : {0.95, 0.6, 0.2}) {
+            PromptNumbers const numbers{.none = none, .prompts = 1.5, .most = 20};
+            // Stages that are alike: an iteration takes 2 ms in each, and 3 ms for each prompt.
+            auto const iteration = [&](double prompts) {
+                Seconds const stage = (2 + 3 * prompts) * ms;
+                return StagedTime{static_cast<double>(batches) * stage, stage};
+            };
+            PipelinePace const pace(static_cast<double>(batches) - 1, numbers, iteration(0), {1, iteration(1)},
+                                    {20, iteration(20)});
+            std::poisson_distribution<int> number(0.8742);  // mean of those that are not 0: 1.5
+            std::vector<Seconds> ends(batches);
+            Seconds free{};
+            Seconds last{};
+            constexpr std::size_t iterations = 100000;
+            for (std::size_t i = 0; i < iterations; ++i) {
+                int prompts = 0;
+                if (std::bernoulli_distribution(1 - none)(draw))
+                    while (prompts == 0)
+                        prompts = number(draw);
+                StagedTime const t = iteration(prompts);
+                Seconds const start = std::max(ends[i % batches], free);
+                free = start + t.stage;
+                last = ends[i % batches] = std::max(start + t.total, last + t.stage);
+            }
+            CAPTURE(batches, none);
+            double const rounds = static_cast<double>(iterations / batches);
+            CHECK(pace.mean() / (last / rounds) == Approx(1).epsilon(0.1));
         }
 }

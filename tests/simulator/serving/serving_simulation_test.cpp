@@ -154,6 +154,21 @@ TEST_CASE("serve: pipeline stages keep as many batches in flight, and the latenc
     check_conserved(four, 2000);
 }
 
+TEST_CASE("serve: in a pipeline no iteration overtakes another") {
+    ServingSetup setup;
+    setup.limits.max_batch = 32;
+    setup.limits.max_batched_tokens = 2000;
+    setup.limits.blocks = 10000;
+    setup.limits.lanes = 2;
+    // Of two stages one decodes the first request, 10 ms a step, when the prompt of the second comes: 210 ms.
+    ListedSource source(
+        {{.arrival = {}, .prompt = 10, .output = 100}, {.arrival = 300 * ms, .prompt = 2000, .output = 1}});
+    ServingOutcome const out = simulate_serving(setup, FixedService(10 * ms, 0.1 * ms, {}, 2), source);
+    check_conserved(out, 2);
+    // The step that follows the prompt begins 105 ms after it, and ends a stage's 5 ms after the prompt does.
+    CHECK(out.itl.largest.base() == Approx(0.215).margin(0.011));
+}
+
 TEST_CASE("serve: prefill-first delays decodes, chunks do not") {
     auto const run = [](char const* scheduler) {
         ServingSetup setup;

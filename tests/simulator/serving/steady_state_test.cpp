@@ -49,7 +49,7 @@ ServingOutcome in_loop(IterationModel const& model, RequestShape const& request,
 
 }  // namespace
 
-TEST_CASE("serving: the steady state has the times of a simulation, up to 0.9 of the capacity") {
+TEST_CASE("serving: the steady state has the times of a simulation, up to 0.9 of the capacity, 0.8 in pipelines") {
     std::mt19937 draw(11);
     auto const among = [&](auto const& list) { return list[draw() % list.size()]; };
     auto const power = [&](double low, double high) {
@@ -67,7 +67,7 @@ TEST_CASE("serving: the steady state has the times of a simulation, up to 0.9 of
         what.plan.max_batched_tokens = among(std::vector<std::int64_t>{2048, 8192});
         RequestShape const request{.prompt = power(6, 12), .output = power(4, 9)};
         IterationModel const model(what);
-        double const share = among(std::vector{0.3, 0.6, 0.8, 0.9});
+        double const share = std::min(among(std::vector{0.3, 0.6, 0.8, 0.9}), what.plan.pp > 1 ? 0.8 : 0.9);
         double const rate = share * serving_capacity(model, request);
         ServingEstimate const e = open_loop(model, request, rate);
         ServingOutcome const out = simulated(model, request, rate, static_cast<std::uint64_t>(i + 1));
@@ -171,10 +171,12 @@ TEST_CASE(
             CHECK(e.busy >= last);
             last = e.busy;
         }
-        CHECK(last > 0.9);
+        CHECK(last > 0.8);
+        ServingOutcome const loop = in_loop(model, request, 64);
+        CHECK(closed_loop(model, request, 64).busy ==
+              Approx(std::min(1.0, loop.window.counters.busy / loop.window.at)).epsilon(0.1));
         CHECK(closed_loop(model, request, 1).busy == Approx(1 / static_cast<double>(pp)).epsilon(0.1));
         CHECK(static_batch(model, request, 1).busy == Approx(1 / static_cast<double>(pp)).epsilon(0.1));
-        CHECK(closed_loop(model, request, 64).busy > 0.95);
     }
 }
 

@@ -1,0 +1,85 @@
+#include "cost_models/serving/pipeline_pace.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+/// The x of x / (1 - e^-x) = mean: a Poisson number of mean x that is not 0 has that mean.
+double poisson_mean(double mean) {
+    double x = std::max(0.0, 2 * (mean - 1));
+    for (int i = 0; i < 40; ++i)
+        x = mean * -std::expm1(-x);
+    return x;
+}
+
+/// Numbers of prompts and the probability that there are no more.
+std::vector<std::pair<double, double>> distribution(PromptNumbers const& numbers) {
+    std::vector<std::pair<double, double>> out{{0, numbers.none}};
+    double const x = poisson_mean(numbers.prompts);
+    double const any = -std::expm1(-x);
+    double weight = std::exp(-x);
+    double sum = 0;
+    if (any > 0 && weight > 0)
+        for (double n = 1; n < numbers.most && sum < 0.999 * any; ++n) {
+            sum += weight *= x / n;
+            out.emplace_back(n, numbers.none + (1 - numbers.none) * std::min(1.0, sum / any));
+        }
+    if (out.back().second < 1)
+        out.emplace_back(std::min(numbers.most, std::max(numbers.prompts, out.back().first + 1)), 1);
+    return out;
+}
+
+StagedTime between(StagedTime const& a, StagedTime const& b, double share) {
+    return {a.total + share * (b.total - a.total), a.stage + share * (b.stage - a.stage)};
+}
+
+}  // namespace
+
+PipelinePace::PipelinePace(double others, PromptNumbers const& numbers, StagedTime const& none,
+                           std::pair<double, StagedTime> const& some, std::pair<double, StagedTime> const& many)
+    : batches_(1 + others) {
+    auto const time = [&](double n) {
+        if (n <= some.first) return between(none, some.second, n / some.first);
+        return between(some.second, many.second, (n - some.first) / std::max(1e-9, many.first - some.first));
+    };
+    double one = 0;
+    double all = 0;
+    double rest = 0;
+    for (auto const& [n, upto] : distribution(numbers)) {
+        StagedTime const t = time(n);
+        double const of_all = std::pow(upto, batches_);
+        double const of_rest = std::pow(upto, others);
+        own_.push_back({upto - one, t});
+        slowest_.push_back({of_all - all, t});
+        slowest_other_.push_back({of_rest - rest, t});
+        one = upto;
+        all = of_all;
+        rest = of_rest;
+    }
+}
+
+Seconds PipelinePace::undisturbed(StagedTime const& t) const { return std::max(t.total, batches_ * t.stage); }
+
+Seconds PipelinePace::mean_of(Iterations const& iterations) const {
+    Seconds sum{};
+    for (Iteration const& i : iterations)
+        sum += i.probability * undisturbed(i.time);
+    return sum;
+}
+
+Seconds PipelinePace::mean() const { return mean_of(slowest_); }
+
+double PipelinePace::own_pace() const { return own_.empty() ? 1 : mean_of(own_) / mean(); }
+
+Seconds PipelinePace::step(StagedTime const& alone) const {
+    Seconds const own = undisturbed(alone);
+    if (slowest_other_.empty()) return own;
+    Seconds sum{};
+    for (Iteration const& i : slowest_other_)
+        sum += i.probability * std::max(own, batches_ * i.time.stage);
+    return sum;
+}
+
+}  // namespace sextant
