@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 namespace sextant {
 namespace {
@@ -40,14 +41,17 @@ ParallelPlan block_plan(ServingPlan const& plan, Precision precision) {
     return out;
 }
 
-/// Rows of a group after rounding to a kernel's tile: the smallest that holds them, and half of the largest beyond it,
-/// as groups are uneven. Kernels that widen weights (Marlin) have tiles from 8 to 64 rows, others from 16 to 128.
+/// Rows of a group after rounding to a kernel's tile, mean over groups that have a Poisson number of them. Kernels that
+/// widen weights (Marlin) have tiles from 8 to 64 rows, others from 16 to 128, powers of two that the engine takes by
+/// the mean: 1 / log 2 times as many as rows on average over where these lie between two powers. A second tile is for
+/// those groups that have more; groups of many tiles waste half of one.
 double padded_rows(double rows, GemmFormat const& format) {
-    constexpr std::array tiles{16.0, 32.0, 64.0, 128.0};
     double const finer = format.right < format.left ? 2 : 1;
-    for (double const tile : tiles)
-        if (rows <= tile / finer) return tile / finer;
-    return rows + tiles.back() / finer / 2;
+    double const largest = 128 / finer;
+    if (rows > largest) return rows + largest / 2;
+    double const tile = std::clamp(rows / std::numbers::ln2, 16 / finer, largest);
+    double const beyond = 0.5 * std::erfc((tile + 0.5 - rows) / std::sqrt(2 * rows));
+    return tile * (1 + beyond);
 }
 
 std::int64_t count_of(ModelSpec const& model, LayerKind kind) {

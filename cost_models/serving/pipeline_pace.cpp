@@ -8,10 +8,14 @@ namespace {
 
 /// The x of x / (1 - e^-x) = mean: a Poisson number of mean x that is not 0 has that mean.
 double poisson_mean(double mean) {
-    double x = std::max(0.0, 2 * (mean - 1));
-    for (int i = 0; i < 40; ++i)
-        x = mean * -std::expm1(-x);
-    return x;
+    double x = std::min(mean, 2 * (mean - 1));  // at least it: Newton's steps come down from there
+    for (int i = 0; i < 20 && x > 1e-6; ++i) {
+        double const none = std::exp(-x);
+        double const step = (x - mean * (1 - none)) / (1 - mean * none);
+        x -= step;
+        if (step < 1e-9 * x) break;
+    }
+    return std::max(0.0, x);
 }
 
 /// Numbers of prompts and the probability that there are no more.
@@ -37,7 +41,7 @@ StagedTime between(StagedTime const& a, StagedTime const& b, double share) {
 
 }  // namespace
 
-PipelinePace::PipelinePace(double others, PromptNumbers const& numbers, StagedTime const& none,
+PipelinePace::PipelinePace(double others, PromptNumbers const& numbers, double own_none, StagedTime const& none,
                            std::pair<double, StagedTime> const& some, std::pair<double, StagedTime> const& many)
     : batches_(1 + others) {
     auto const time = [&](double n) {
@@ -49,12 +53,13 @@ PipelinePace::PipelinePace(double others, PromptNumbers const& numbers, StagedTi
     double rest = 0;
     for (auto const& [n, upto] : distribution(numbers)) {
         StagedTime const t = time(n);
-        double const of_all = std::pow(upto, batches_);
+        double const of_own = numbers.none < 1 ? 1 - (1 - upto) * (1 - own_none) / (1 - numbers.none) : 1;
         double const of_rest = std::pow(upto, others);
-        own_.push_back({upto - one, t});
+        double const of_all = of_own * of_rest;
+        own_.push_back({of_own - one, t});
         slowest_.push_back({of_all - all, t});
         slowest_other_.push_back({of_rest - rest, t});
-        one = upto;
+        one = of_own;
         all = of_all;
         rest = of_rest;
     }

@@ -29,9 +29,11 @@ public:
     /// No other batch.
     PipelinePace() = default;
     /// @param others batches beside the one looked at, mean
+    /// @param numbers of each of these
+    /// @param own_none the same as `numbers.none`, of the batch looked at
     /// @param none, some, many iterations with no prompt, with `some_prompts` and with `many_prompts`: linear in
     /// between
-    PipelinePace(double others, PromptNumbers const& numbers, StagedTime const& none,
+    PipelinePace(double others, PromptNumbers const& numbers, double own_none, StagedTime const& none,
                  std::pair<double, StagedTime> const& some, std::pair<double, StagedTime> const& many);
 
     /// From one iteration of a batch to its next, where one takes `alone`.

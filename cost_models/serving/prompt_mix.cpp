@@ -50,8 +50,10 @@ PromptMix mix_without(IterationModel const& model, RequestShape const& request, 
     return mix;
 }
 
+double carrying_of(PromptMix const& mix, double share) { return mix.apart ? share / (1 + share) : share; }
+
 /// Share of the iterations that carry prompts of one group.
-double carrying_of(PromptMix const& mix) { return mix.apart ? mix.share / (1 + mix.share) : mix.share; }
+double carrying_of(PromptMix const& mix) { return carrying_of(mix, mix.share); }
 
 /// Tokens of so many other groups, of which so many have prompts.
 double tokens_of(PromptMix const& mix, RequestShape const& request, double groups, double with_prompts) {
@@ -95,6 +97,28 @@ double chunks_of(PromptMix const& mix, double use) {
     return mix.most < 1 ? (1 - use) * mix.chunks + use / mix.most : mix.chunks;
 }
 
+/// Groups whose prompts come together: a request goes to the one with the fewest, so that what comes in an iteration is
+/// spread over all of them. Prompts that have to be cut stay where they are, and where prompts go first only their
+/// group pauses: then each group is by itself.
+double pooled_groups(IterationModel const& model, PromptMix const& mix) {
+    return mix.most >= 1 && !mix.apart ? groups_of(model) : 1;
+}
+
+/// Of the prompts of `requests`, those that one of them meets: all but its own.
+double others_of(double requests) { return 1 - 1 / std::max(1.0, requests); }
+
+/// Share of the iterations of a request that carry prompts of others, of any group.
+/// @param requests in a group
+double met_share(IterationModel const& model, PromptMix const& mix, double requests) {
+    double const groups = groups_of(model);
+    double const all = requests * groups;
+    if (pooled_groups(model, mix) > 1) return others_of(all) * mix.any;
+    double const own = carrying_of(mix, others_of(requests) * mix.share);
+    if (groups == 1) return own;
+    double const elsewhere = requests < 1 ? others_of(all) * groups / (groups - 1) : 1;
+    return 1 - (1 - std::min(1.0, own)) * std::pow(1 - std::min(1.0, elsewhere * carrying_of(mix)), groups - 1);
+}
+
 StagedTime staged(IterationModel const& model, IterationTime const& t) {
     return {t.total(), model.at_slowest_stage(t)};
 }
@@ -117,13 +141,6 @@ IterationTime spread_over_groups(IterationModel const& model, RequestShape const
     double const elsewhere =
         (prompts - own) * fresh_tokens(request) + (groups - 1) * (prompts < groups ? mix.decodes : mix.beside);
     return beside_others(model, request, mix, own, elsewhere);
-}
-
-/// Groups whose prompts come together: a request goes to the one with the fewest, so that what comes in an iteration is
-/// spread over all of them. Prompts that have to be cut stay where they are, and where prompts go first only their
-/// group pauses: then each group is by itself.
-double pooled_groups(IterationModel const& model, PromptMix const& mix) {
-    return mix.most >= 1 && !mix.apart ? groups_of(model) : 1;
 }
 
 /// Prompts that are spread over the groups: iterations that have any have so many.
@@ -158,7 +175,9 @@ std::vector<double> iteration_seconds(IterationModel const& model, RequestShape 
 
 /// The batches of a pipeline, over which sequences are spread evenly.
 /// @param prompts in an iteration of one that has any, of all groups or of one
-PipelinePace pace_of(IterationModel const& model, RequestShape const& request, PromptMix const& mix, double prompts) {
+/// @param met share of the iterations of a request that have prompts of others of its batch
+PipelinePace pace_of(IterationModel const& model, RequestShape const& request, PromptMix const& mix, double prompts,
+                     double met) {
     double const stages = stages_of(model);
     if (stages == 1) return {};
     double const sequences = mix.decodes * stages * groups_of(model);
@@ -170,6 +189,7 @@ PipelinePace pace_of(IterationModel const& model, RequestShape const& request, P
     };
     return {std::clamp(sequences - 1, 0.0, stages - 1),
             {.none = 1 - std::min(1.0, mix.any), .prompts = std::max(some, prompts), .most = most},
+            1 - std::min(1.0, met),
             staged(model, mix.plain),
             with(some),
             with(many)};
@@ -229,7 +249,8 @@ double decoding_iterations(RequestShape const& r) { return std::max(1.0, r.outpu
 
 double fresh_tokens(RequestShape const& r) { return std::max(1.0, r.prompt - r.cached); }
 
-PromptMix mix_at(IterationModel const& model, RequestShape const& request, double decodes, double beginning) {
+PromptMix mix_at(IterationModel const& model, RequestShape const& request, double decodes, double beginning,
+                 double requests) {
     PromptMix mix = mix_without(model, request, decodes);
     double const pool = pooled_groups(model, mix);
     double const all = beginning * pool;
@@ -248,12 +269,22 @@ PromptMix mix_at(IterationModel const& model, RequestShape const& request, doubl
         mix.prompts = prompts;
         add_prompts(model, request, mix);
     }
-    PipelinePace const pace = pace_of(model, request, mix, prompts);
+    double const met = met_share(model, mix, requests);
+    PipelinePace const pace = pace_of(model, request, mix, prompts, met);
     mix.own_pace = pace.own_pace();
     Seconds const iteration =
-        stages_of(model) > 1 ? pace.mean() : (1 - mix.any) * mix.plain.total() + mix.any * mix.carried.total();
-    mix.mean = mix.apart ? (1 + mix.share) * iteration : iteration;
+        stages_of(model) > 1 ? pace.mean() : (1 - met) * mix.plain.total() + met * mix.carried.total();
+    mix.mean = mix.apart ? (1 + others_of(requests) * mix.share) * iteration : iteration;
     return mix;
+}
+
+double prompt_rate(IterationModel const& model, RequestShape const& request, double places) {
+    double const prompts = std::min(std::max(1.0, places), mix_without(model, request, 0).most);
+    double const elsewhere = (groups_of(model) - 1) * prompts * fresh_tokens(request);
+    IterationTime const time = with_prompts(model, request, 0, prompts, elsewhere);
+    double const batches = stages_of(model) * std::min(1.0, places);  // of a pipeline, that work
+    return std::min(1.0, places) * prompts /
+           (std::max(time.total(), batches * model.at_slowest_stage(time)) / units::s);
 }
 
 RandomPrompts random_prompts(IterationModel const& model, RequestShape const& request, double decodes, double rate) {
@@ -276,7 +307,7 @@ RandomPrompts random_prompts(IterationModel const& model, RequestShape const& re
         steps.seconds = iteration_seconds(model, request, mix, steps.prompts, pace);
         queue = prompt_queue(steps, std::min(arriving, busiest * steps.most() / steps.seconds.back()), idle);
         set_prompts(model, request, queue, mix);
-        pace = pace_of(model, request, mix, queue.prompts / queue.carrying);
+        pace = pace_of(model, request, mix, queue.prompts / queue.carrying, mix.any);
     }
     mix.own_pace = pace.own_pace();
     Seconds const full = steps.seconds.back() * units::s;

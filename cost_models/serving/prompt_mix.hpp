@@ -31,7 +31,16 @@ struct PromptMix {
 ///
 /// G attention data-parallel groups step together. Prompts are in an iteration of one or the other in 1 - (1 - f)^G of
 /// the cases, of G f / (1 - (1 - f)^G) groups then: the others wait for them, and the experts have them all.
-PromptMix mix_at(IterationModel const& model, RequestShape const& request, double decodes, double beginning);
+///
+/// A request that decodes meets the prompts of the others that hold a place, not its own: of c in a group 1 - 1 / c of
+/// the group's.
+/// @param requests c
+PromptMix mix_at(IterationModel const& model, RequestShape const& request, double decodes, double beginning,
+                 double requests);
+
+/// Prompts a second of a group where nothing decodes: as many at a time as hold one of the `places` and as an iteration
+/// takes.
+double prompt_rate(IterationModel const& model, RequestShape const& request, double places);
 
 /// Prompts that come at random, and what they cost a request.
 struct RandomPrompts {

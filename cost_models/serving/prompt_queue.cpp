@@ -218,14 +218,18 @@ PromptQueue of_cut_prompts(PromptIterations const& iterations, double rate, doub
     double const plain = awake + idle / rate;
     double const unfollowed = std::exp(-rate * longest * (parts - 1));
     double carrying = rate * longest / most;
+    double followed = carrying;  // of the prompts, those that another one waits behind
     double chunks = parts;
     double last = 1;  // of the prompts, that have the rest of their last iteration for themselves
     for (int i = 0; i < 12; ++i) {
-        last = (1 - carrying) * unfollowed;
+        last = (1 - followed) * unfollowed;
         chunks = (1 - last) / most + last * parts;
         double const mean = iterations(1 / chunks);
         // c / chunks = rate ((1 - c) T(0) + c T); each sleep ends with a prompt.
         carrying = std::clamp(rate * plain / (1 / chunks - rate * (mean - plain)), 1e-9, 0.9999);
+        double const none = (1 - carrying) * plain;
+        double const asleep = (1 - carrying) * idle / rate / (none + carrying * mean);
+        followed = carrying * (1 - asleep);
     }
     double const mean = iterations(1 / chunks);
     Moments m;
@@ -237,9 +241,9 @@ PromptQueue of_cut_prompts(PromptIterations const& iterations, double rate, doub
     m.n_t = m.n * mean;
     PromptQueue out = from_moments(m, iterations, rate, idle);
     out.chunks = chunks;
-    out.behind = (1 - carrying) * parts * (parts - 1) * most / 2 + carrying / (2 * most);
-    out.own = ((1 - carrying) * iterations(rest) + carrying * longest) * units::s;
-    out.left = left_behind(out, rate, longest, 0.5 * carrying * most);
+    out.behind = (1 - followed) * parts * (parts - 1) * most / 2 + followed / (2 * most);
+    out.own = ((1 - followed) * iterations(rest) + followed * longest) * units::s;
+    out.left = left_behind(out, rate, longest, 0.5 * followed * most);
     return out;
 }
 

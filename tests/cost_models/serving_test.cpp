@@ -163,15 +163,15 @@ TEST_CASE("serving: between two steps of a pipeline's group a stage has one of e
         what.engine.host_per_iteration.value = 3 * units::ms;
         IterationModel const model(what);
         auto const stages = static_cast<double>(pp);
-        PromptMix const plain = mix_at(model, request, 40, 0);
+        PromptMix const plain = mix_at(model, request, 40, 0, 41);
         CAPTURE(pp);
         Seconds const slowest = model.at_slowest_stage(plain.plain);
         CHECK(slowest.base() >= Approx((plain.plain.device() / stages + plain.plain.host).base()));
         CHECK(plain.mean.base() == Approx((stages * slowest).base()));
-        PromptMix const alone = mix_at(model, request, 1 / stages, 0);  // nobody else is there
+        PromptMix const alone = mix_at(model, request, 1 / stages, 0, 1);  // nobody else is there
         CHECK(alone.mean.base() == Approx(alone.plain.total().base()));
         // No batch overtakes one with prompts: these delay all of them, by a whole iteration.
-        PromptMix const some = mix_at(model, request, 40, 0.2);
+        PromptMix const some = mix_at(model, request, 40, 0.2, 1e9);
         Seconds const longer = some.mixed.total() - some.plain.total();
         double const delayed = 1 - std::pow(1 - some.share, stages);
         CHECK((some.mean - plain.mean) / longer == Approx(delayed).epsilon(0.03));
@@ -230,7 +230,7 @@ TEST_CASE("serving: over drawn loads a higher rate, longer prompts and fewer pla
         CHECK(open_loop(model, shorter, 0.7 * capacity).ttft.total() <= 1.02 * usual.ttft.total());
         what.plan.max_batch *= 2;
         IterationModel const roomier(what);
-        CHECK(serving_capacity(roomier, request) >= 0.98 * capacity);
+        CHECK(serving_capacity(roomier, request) >= 0.95 * capacity);
         CHECK_FALSE(open_loop(roomier, request, 0.9 * capacity).saturated);
     }
 }
@@ -241,7 +241,7 @@ TEST_CASE("serving: prompts bound the capacity where answers are short, whatever
     for (double const output : {2.0, 3.0, 4.0, 8.0, 64.0}) {
         CAPTURE(output);
         double const capacity = serving_capacity(model, {.prompt = 4000, .output = output});
-        CHECK(capacity <= last * 1.001);
+        CHECK(capacity <= last * 1.005);  // answers of one token have a formula of their own
         last = capacity;
     }
 }
@@ -693,7 +693,7 @@ TEST_CASE("serving: batches of a pipeline go on at the pace of the slowest, as b
                 Seconds const stage = (2 + 3 * prompts) * ms;
                 return StagedTime{static_cast<double>(batches) * stage, stage};
             };
-            PipelinePace const pace(static_cast<double>(batches) - 1, numbers, iteration(0), {1, iteration(1)},
+            PipelinePace const pace(static_cast<double>(batches) - 1, numbers, none, iteration(0), {1, iteration(1)},
                                     {20, iteration(20)});
             std::poisson_distribution<int> number(0.8742);  // mean of those that are not 0: 1.5
             std::vector<Seconds> ends(batches);
@@ -714,4 +714,26 @@ TEST_CASE("serving: batches of a pipeline go on at the pace of the slowest, as b
             double const rounds = static_cast<double>(iterations / batches);
             CHECK(pace.mean() / (last / rounds) == Approx(1).epsilon(0.1));
         }
+}
+
+TEST_CASE("serving: a prompt beyond the token limit takes as long alone, in a batch of one and at a trickle") {
+    for (double const prompt : {8200.0, 9000.0, 16500.0, 40000.0}) {
+        IterationModel const model(served("llama-3.1-8b", "h100-sxm"));
+        RequestShape const request{.prompt = prompt, .output = 1};
+        CAPTURE(prompt);
+        double const alone = closed_loop(model, request, 1).ttft.total().base();
+        CHECK(static_batch(model, request, 1).ttft.total().base() == Approx(alone));
+        CHECK(open_loop(model, request, 1e-4).ttft.total().base() == Approx(alone).epsilon(0.01));
+    }
+}
+
+TEST_CASE("serving: a token more of limit takes no larger tile of experts") {
+    auto const capacity = [](std::int64_t limit) {
+        ServingCase what = served("gpt-oss-20b", "h100-sxm", {.max_batch = 250, .max_batched_tokens = limit});
+        what.engine = find_engine("tensorrt-llm", "test");
+        return serving_capacity(IterationModel(what), {.prompt = 64, .output = 1000});
+    };
+    double const below = capacity(255);
+    CHECK(capacity(256) > 0.96 * below);
+    CHECK(capacity(257) > 0.98 * below);
 }

@@ -194,3 +194,94 @@ TEST_CASE("serving: a batch that is often full makes requests wait for places, a
     CHECK(out.ttft.mean / e.ttft.total() == Approx(1).epsilon(0.25));
     CHECK(e.ttft.queue > 0.75 * e.ttft.total());
 }
+
+namespace {
+
+IterationModel model_of(char const* model, char const* cluster, char const* engine, ServingPlan const& plan) {
+    ServingCase what;
+    what.model = find_model(model);
+    what.cluster = find_cluster(cluster, "test");
+    what.engine = find_engine(engine, "test");
+    what.plan = plan;
+    return IterationModel(what);
+}
+
+}  // namespace
+
+TEST_CASE("serving: few places have the capacity of a simulated loop, and at random its times") {
+    for (char const* engine : {"vllm", "sglang"})
+        for (std::int64_t const places : {1, 2, 4, 8})
+            for (RequestShape const& request :
+                 {RequestShape{.prompt = 2000, .output = 100}, RequestShape{.prompt = 12000, .output = 30},
+                  RequestShape{.prompt = 1000, .output = 10}}) {
+                IterationModel const model = model_of("llama-3.1-8b", "h100-sxm", engine, {.max_batch = places});
+                CAPTURE(engine, places, request.prompt);
+                ServingOutcome const loop = in_loop(model, request, 4 * static_cast<double>(places));
+                double const served = static_cast<double>(loop.window.finished) / (loop.window.at / units::s);
+                CHECK(serving_capacity(model, request) == Approx(served).epsilon(0.06));
+                ServingEstimate const e = open_loop(model, request, 0.6 * served);
+                ServingOutcome const out = simulated(model, request, 0.6 * served, 3, cases(20000, 6000));
+                CHECK(out.tpot.mean / e.tpot == Approx(1).epsilon(0.12));
+                CHECK(out.ttft.mean / e.ttft.total() == Approx(1).epsilon(0.15));
+            }
+}
+
+TEST_CASE("serving: answers of one token are served as fast as places and iterations take prompts") {
+    for (std::int64_t const pp : {1, 2})
+        for (std::int64_t const places : {1, 4, 64}) {
+            IterationModel const model = model_of("llama-3.1-8b", "h100-sxm", "vllm", {.pp = pp, .max_batch = places});
+            RequestShape const request{.prompt = 1000, .output = 1};
+            ServingSetup setup;
+            setup.limits = replica_limits(model.what(), model.memory());
+            setup.concurrency = 4 * places;
+            SyntheticSource source({.process = ArrivalProcess::closed,
+                                    .prompt = length("1000"),
+                                    .output = length("1"),
+                                    .requests = 1500,
+                                    .longest = 131072});
+            ServingOutcome const loop = simulate_serving(setup, ModelledService(model), source);
+            CAPTURE(pp, places);
+            CHECK(serving_capacity(model, request) ==
+                  Approx(static_cast<double>(loop.window.finished) / (loop.window.at / units::s)).epsilon(0.03));
+        }
+}
+
+TEST_CASE("serving: loops with long prompts wait for each other's, as simulated, whichever goes first") {
+    struct Loop {
+        char const* model;
+        char const* cluster;
+        char const* engine;
+        ServingPlan plan;
+        RequestShape request;
+        double concurrency;
+    };
+    std::vector<Loop> const loops{
+        {"gemma-3-12b", "a100-sxm-80gb", "vllm", {.tp = 2, .max_batched_tokens = 1024}, {11696, 137}, 10},
+        {"llama-3.1-8b", "h100-sxm", "vllm", {}, {16000, 20}, 8},
+        // Prompts that go first leave the token limit of a step to the decodes.
+        {"qwen2.5-7b", "h100-sxm", "sglang", {.max_batch = 64, .max_batched_tokens = 2048}, {5000, 15}, 61},
+        // No step of a pipeline overtakes a prompt.
+        {"llama-3.1-70b",
+         "mi300x",
+         "lmdeploy",
+         {.tp = 2, .pp = 4, .weights = "int8", .max_batched_tokens = 16384},
+         {10878, 828},
+         2},
+        {"llama-3.1-70b",
+         "mi300x",
+         "lmdeploy",
+         {.tp = 2, .pp = 4, .weights = "int8", .max_batched_tokens = 16384},
+         {10878, 828},
+         5},
+        {"deepseek-v2-lite", "h100-sxm", "vllm", {.pp = 2, .max_batch = 512}, {15542, 15}, 2}};
+    for (Loop const& loop : loops) {
+        IterationModel const model = model_of(loop.model, loop.cluster, loop.engine, loop.plan);
+        ServingEstimate const e = closed_loop(model, loop.request, loop.concurrency);
+        ServingOutcome const out = in_loop(model, loop.request, loop.concurrency);
+        CAPTURE(loop.model, loop.concurrency, out.tpot.mean / e.tpot, out.ttft.mean / e.ttft.total());
+        double const served = static_cast<double>(out.window.finished) / (out.window.at / units::s);
+        CHECK(e.requests_per_s == Approx(served).epsilon(0.1));
+        CHECK(out.tpot.mean / e.tpot == Approx(1).epsilon(0.2));
+        CHECK(out.ttft.mean / e.ttft.total() == Approx(1).epsilon(0.3));
+    }
+}
