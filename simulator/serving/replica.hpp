@@ -172,6 +172,8 @@ private:
 
     void queue(WaitingQueue::Entry const& entry);
     bool see_unseen();
+    /// Of an iteration, those that a draft proposes included.
+    [[nodiscard]] double tokens_of(IterationLoad const& load) const;
     [[nodiscard]] ServiceModel::Times times_of(IterationLoad const& load) const;
     [[nodiscard]] ServiceModel::Times adapter_times(Batch const& batch) const;
     [[nodiscard]] ServiceModel::Times times_of(Lane const& lane) const;
