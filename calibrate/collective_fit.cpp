@@ -81,6 +81,16 @@ bool has_rings(MeasurementList const& rows) {
            any_of_kind(rows, CollectiveKind::reduce_scatter) || any_of_kind(rows, CollectiveKind::broadcast);
 }
 
+/// On PCIe rings of two, of up to four and of more ranks have a rate each: `ring` is that of the most ranks, so a gain
+/// is known where both the ranks that have it and more were measured. One that is not stays as the class has it.
+void append_gains(Keys& keys, MeasurementList const& rows) {
+    std::int64_t most = 0;
+    for (CollectiveMeasurement const* row : rows)
+        if (row->machine->cluster.scale_up.kind == ScaleUpKind::pcie) most = std::max(most, row->group().size);
+    if (most > 2) append(keys, {"pair_gain"});
+    if (most > 4) append(keys, {"quad_gain"});
+}
+
 /// The constants that these rows can say something of.
 Keys scale_up_keys(MeasurementList const& rows) {
     Keys keys;
@@ -99,10 +109,7 @@ Keys scale_up_keys(MeasurementList const& rows) {
     };
     if (std::any_of(rows.begin(), rows.end(), in_switch))
         append(keys, {"nvls_base", "nvls", "nvls_share", "nvls_small_latency", "nvls_small_rate"});
-    auto const part_of_pcie = [](CollectiveMeasurement const* row) {
-        return row->machine->cluster.scale_up.kind == ScaleUpKind::pcie && row->group().size <= 4;
-    };
-    if (std::any_of(rows.begin(), rows.end(), part_of_pcie)) append(keys, {"pair_gain", "quad_gain"});
+    append_gains(keys, rows);
     return keys;
 }
 

@@ -19,7 +19,8 @@ using MeasurementList = std::vector<CollectiveMeasurement const*>;
 inline constexpr double row_spread = 0.1;
 
 /// Constants of the scale-up network from those of `rows` in one domain. Rows of several clusters share all constants:
-/// that is how a class is fitted. Constants that no row depends on stay at `start`.
+/// that is how a class is fitted. Constants that no row depends on stay at `start`, and so do the gains of few ranks on
+/// PCIe where none of more ranks tells them from the rate that all have.
 /// Residual of a row: log(predicted / measured); loss: Huber's beyond 10 %.
 /// @throws InputError when no row is in one domain.
 NetworkSection<ScaleUpConstants> fit_scale_up(MeasurementList const& rows, ScaleUpConstants const& start,

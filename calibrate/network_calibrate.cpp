@@ -110,7 +110,9 @@ std::function<bool(CollectiveMeasurement const&)> alone_among(MeasurementList co
 }
 
 /// Own intervals where enough rows were held out, else those of the class's file for the same range, wide enough for
-/// what the fit leaves of the rows at hand.
+/// what the fit leaves of the rows at hand. What is held out of the arrangements of a sweep says little of more ranks
+/// than it has: `outside` is no narrower than the class's. Of the platforms that ship, predictions of eight ranks by
+/// four then lie in it as often as they should: 75 -> 81 % in one domain.
 void set_intervals(NetworkCalibration& calibration, std::vector<HeldOutRow> const& scored,
                    std::vector<HeldOutRow> const& at_hand, ClusterSpec const& base) {
     constexpr std::int64_t enough = 30;
@@ -120,12 +122,17 @@ void set_intervals(NetworkCalibration& calibration, std::vector<HeldOutRow> cons
     if (!base.network_model) return;
     bool borrows = false;
     for (NetworkInterval interval : base.network_model->intervals) {
-        bool const known =
-            std::any_of(calibration.intervals.begin(), calibration.intervals.end(), [&](NetworkInterval const& own) {
-                return own.range == interval.range && own.from == interval.from &&
-                       own.between_domains == interval.between_domains;
+        auto const own =
+            std::find_if(calibration.intervals.begin(), calibration.intervals.end(), [&](NetworkInterval const& i) {
+                return i.range == interval.range && i.from == interval.from &&
+                       i.between_domains == interval.between_domains;
             });
-        if (known) continue;
+        if (own != calibration.intervals.end()) {
+            if (own->range != CalibrationRange::outside) continue;
+            own->low = std::min(own->low, interval.low);
+            own->high = std::max(own->high, interval.high);
+            continue;
+        }
         widen_to(interval, at_hand);
         calibration.intervals.push_back(interval);
         borrows = true;

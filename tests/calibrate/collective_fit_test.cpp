@@ -136,6 +136,50 @@ TEST_CASE("fit_scale_out: a slow network of which one collective was measured le
     CHECK(steps({}) > 1.5 * known);
 }
 
+TEST_CASE("fit_scale_up: gains of few ranks on PCIe stay where no rows of more ranks tell them from the ring") {
+    ScaleUpConstants known = known_up();
+    known.ring = 0.4;
+    known.exchange = 0.4;
+    known.pair_gain = 1.5;
+    known.quad_gain = 1.25;
+    auto const rows_up_to = [&](std::int64_t most) {
+        std::vector<CollectiveMeasurement> rows;
+        for (auto const kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::all_to_all})
+            for (std::int64_t ranks = 2; ranks <= most; ranks *= 2) {
+                CollectiveMachine where = *machine(1, ranks);
+                where.cluster.scale_up.kind = ScaleUpKind::pcie;
+                auto const shared = std::make_shared<CollectiveMachine const>(where);
+                for (double size = 512; size <= 4e9; size *= 4) {
+                    CollectiveMeasurement row{.run = "mine",
+                                              .source = "synthetic",
+                                              .library_version = "",
+                                              .machine = shared,
+                                              .kind = kind,
+                                              .bytes = size * units::B};
+                    row.target = row.measured = structural_time(row, known, nullptr);
+                    rows.push_back(row);
+                }
+            }
+        return rows;
+    };
+    for (std::int64_t const most : {2, 4, 8}) {
+        CAPTURE(most);
+        auto const rows = rows_up_to(most);
+        auto const section = fit_scale_up(list(rows), tuner_scale_up(), {}, one_thread);
+        auto const basis_of = [&](std::string_view key) {
+            return std::find_if(section.notes.begin(), section.notes.end(), [&](auto const& n) { return n.key == key; })
+                ->basis;
+        };
+        bool const tells_pairs = most > 2;
+        bool const tells_quads = most > 4;
+        CHECK(basis_of("pair_gain") == (tells_pairs ? Basis::fitted : Basis::assumed));
+        CHECK(basis_of("quad_gain") == (tells_quads ? Basis::fitted : Basis::assumed));
+        CHECK(section.constants.quad_gain == Approx(tells_quads ? 1.25 : 1).epsilon(0.03));
+        double const seen = most == 2 ? 1.5 : most == 4 ? 1.25 : 1;
+        CHECK(section.constants.ring == Approx(0.4 * seen).epsilon(0.06));
+    }
+}
+
 TEST_CASE("fit_network: rows that are far off do not move the rest") {
     auto rows = synthetic(0.01, 7, false);
     for (std::size_t i = 0; i < rows.size(); i += 17)
@@ -402,6 +446,26 @@ TEST_CASE("fit_with_held_out: runs are chosen by their names, never fitted, and 
     for (NetworkHeldOut const& h : split.provenance.held_out)
         judged += h.rows;
     CHECK(split.provenance.rows + judged == static_cast<std::int64_t>(rows.size()));
+}
+
+TEST_CASE("fit_with_held_out: of arrangements that no run has, intervals are no narrower than the class's") {
+    auto const rows = synthetic(0.01, 13, false);
+    auto const fitted = fit_with_held_out(list(rows), rows.front().machine->cluster,
+                                          {.held_out = 0, .command = "test", .options = one_thread});
+    auto const& all = all_network_calibrations();
+    auto const of_class =
+        std::find_if(all.begin(), all.end(), [](auto const& c) { return c.name == "class-nvswitch-hopper"; });
+    REQUIRE(of_class != all.end());
+    int compared = 0;
+    for (NetworkInterval const& own : fitted.intervals)
+        for (NetworkInterval const& wide : of_class->intervals) {
+            if (own.between_domains || own.range != CalibrationRange::outside) continue;
+            if (wide.range != own.range || wide.from != own.from) continue;
+            ++compared;
+            CHECK(own.low <= wide.low);
+            CHECK(own.high >= wide.high);
+        }
+    CHECK(compared == 5);
 }
 
 TEST_CASE("fit_with_held_out: intervals of the class are widened to hold what the rows show") {
