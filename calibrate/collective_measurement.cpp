@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <iterator>
 #include <map>
+#include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -116,29 +118,59 @@ namespace {
 /// A run with no more sizes than this is a summary, not a sweep that warms up.
 constexpr std::size_t few_sizes = 4;
 
-/// Least time of this and all larger sizes, sweep by sweep: runs of one name may be of several collectives and groups.
-/// Rows of one size are one point: the order in which they stand decides nothing.
-void set_targets(std::vector<CollectiveMeasurement>& rows) {
+/// Rows of one collective over one group in one run: runs of one name may be of several.
+template <class Row>
+std::vector<std::vector<Row*>> sweeps_of(std::span<Row> rows) {
     auto const sweep = [](CollectiveMeasurement const& row) {
         return std::tuple(row.run, row.kind, row.group().ranks_per_domain, row.group().domains);
     };
-    std::map<decltype(sweep(rows.front())), std::vector<CollectiveMeasurement*>> sweeps;
-    for (CollectiveMeasurement& row : rows)
+    std::map<decltype(sweep(rows.front())), std::vector<Row*>> sweeps;
+    for (Row& row : rows)
         sweeps[sweep(row)].push_back(&row);
-    for (auto& [key, run] : sweeps) {
-        std::map<Bytes, Seconds, std::greater<>> least;
-        for (CollectiveMeasurement const* row : run) {
-            auto const [found, is_new] = least.emplace(row->bytes, row->measured);
-            if (!is_new) found->second = std::min(found->second, row->measured);
-        }
-        Seconds of_larger = least.begin()->second;
-        for (auto& [size, time] : least)
-            time = of_larger = std::min(of_larger, time);
+    std::vector<std::vector<Row*>> out;
+    for (auto& [key, run] : sweeps)
+        out.push_back(std::move(run));
+    return out;
+}
+
+/// Rows of one size are one point, their least: the order in which they stand decides nothing.
+template <class Row>
+std::map<Bytes, Seconds> least_times(std::vector<Row*> const& run) {
+    std::map<Bytes, Seconds> least;
+    for (Row const* row : run) {
+        auto const [found, is_new] = least.emplace(row->bytes, row->measured);
+        if (!is_new) found->second = std::min(found->second, row->measured);
+    }
+    return least;
+}
+
+/// Least time of this and all larger sizes.
+void set_targets(std::vector<CollectiveMeasurement>& rows) {
+    for (auto const& run : sweeps_of(std::span(rows))) {
+        std::map<Bytes, Seconds> least = least_times(run);
+        Seconds of_larger = least.rbegin()->second;
+        for (auto at = least.rbegin(); at != least.rend(); ++at)
+            at->second = of_larger = std::min(of_larger, at->second);
         for (CollectiveMeasurement* row : run) {
             row->target = least.at(row->bytes);
-            if (row->bytes == least.rbegin()->first && least.size() > few_sizes) row->weight *= 0.25;
+            if (row->bytes == least.begin()->first && least.size() > few_sizes) row->weight *= 0.25;
         }
     }
+}
+
+/// Whether a time is out of line with the two sizes on either side of it (of none: no say).
+bool is_too_fast(CollectiveMeasurement const& row, std::map<Bytes, Seconds> const& least) {
+    constexpr double part = 0.5;
+    constexpr int neighbours = 2;
+    auto const here = least.find(row.bytes);
+    if (here == least.begin()) return false;
+    auto smaller = here;
+    for (int i = 0; i < neighbours && smaller != least.begin(); ++i)
+        if (row.measured >= part * (--smaller)->second) return false;
+    auto larger = std::next(here);
+    for (int i = 0; i < neighbours && larger != least.end(); ++i, ++larger)
+        if (row.measured / row.bytes >= larger->second / larger->first) return false;
+    return true;
 }
 
 /// Size to the nearest half octave: runs need not use the same sizes. Devices are the same that differ in memory alone
@@ -207,6 +239,20 @@ bool has_few_records(CollectiveMeasurement const& row) {
 }
 
 }  // namespace
+
+std::size_t drop_too_fast(std::vector<CollectiveMeasurement>& rows) {
+    std::set<CollectiveMeasurement const*> dropped;
+    for (auto const& run : sweeps_of(std::span(std::as_const(rows)))) {
+        auto const least = least_times(run);
+        for (CollectiveMeasurement const* row : run)
+            if (is_too_fast(*row, least)) dropped.insert(row);
+    }
+    std::vector<CollectiveMeasurement> kept;
+    for (CollectiveMeasurement& row : rows)
+        if (!dropped.contains(&row)) kept.push_back(std::move(row));
+    rows = std::move(kept);
+    return dropped.size();
+}
 
 void prepare_rows(std::vector<CollectiveMeasurement>& rows) {
     for (CollectiveMeasurement& row : rows) {

@@ -47,6 +47,12 @@ std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request
     if (cluster != nullptr)
         for (auto const& [reason, count] : drop_impossible(rows, *cluster))
             context.err << fmt::format("{} rows left out: {}\n", count, reason);
+    if (std::size_t const slips = drop_too_fast(rows); slips > 0)
+        context.err << fmt::format(
+            "{} rows left out: under half the time of the two smaller sizes of their run, and the larger ones have "
+            "less "
+            "bandwidth (measure these sizes again)\n",
+            slips);
     prepare_rows(rows);
     return rows;
 }

@@ -268,6 +268,38 @@ TEST_CASE("prepare_rows: slips, slow processes and noisy records lose their say"
     CHECK(rows[16].role == RowRole::accuracy);
 }
 
+TEST_CASE("drop_too_fast: one slip is taken out, a library that is slow at some sizes is not one") {
+    using Times = std::vector<double>;
+    auto const kept = [](Times const& times) {
+        std::vector<CollectiveMeasurement> rows;
+        for (double kib = 1; double const time : times) {
+            rows.push_back({.run = "mine",
+                            .source = "s",
+                            .library_version = "",
+                            .machine = machine(1, 8),
+                            .kind = CollectiveKind::all_reduce,
+                            .bytes = kib * units::KiB,
+                            .measured = time * us});
+            kib *= 2;
+        }
+        std::size_t const dropped = drop_too_fast(rows);
+        CHECK(dropped + rows.size() == times.size());
+        Times out;
+        for (CollectiveMeasurement const& row : rows)
+            out.push_back(std::round(row.measured.in(us)));
+        return out;
+    };
+    CHECK(kept({60, 61, 62, 8, 70, 90}) == Times{60, 61, 62, 70, 90});
+    CHECK(kept({60, 61, 62, 18, 70, 90}) == Times{60, 61, 62, 70, 90});
+    CHECK(kept({50, 100, 200, 60, 800, 1600}) == Times{50, 100, 200, 60, 800, 1600});
+    CHECK(kept({50, 100, 200, 20, 800, 1600}) == Times{50, 100, 200, 800, 1600});
+    CHECK(kept({60, 61, 62, 8}) == Times{60, 61, 62});
+    for (Times const& slow :
+         {Times{10, 10, 60, 61, 62, 13, 16, 22}, Times{200, 12, 13, 14}, Times{138, 185, 341, 654, 864, 129, 192, 305},
+          Times{10, 11, 60, 12, 60, 20, 30}, Times{8, 60, 61, 62}, Times{10}})
+        CHECK(kept(slow) == slow);
+}
+
 TEST_CASE("prepare_rows: several timings of one size are one point, in whatever order they stand") {
     std::vector<CollectiveMeasurement> rows;
     for (double const kib : {1, 2, 4, 8, 16})
