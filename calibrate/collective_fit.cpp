@@ -76,9 +76,14 @@ using Keys = std::vector<std::string_view>;
 
 void append(Keys& keys, std::initializer_list<std::string_view> more) { keys.insert(keys.end(), more); }
 
+/// Collectives that are rings and nothing else.
+bool has_pure_rings(MeasurementList const& rows) {
+    return any_of_kind(rows, CollectiveKind::all_gather) || any_of_kind(rows, CollectiveKind::reduce_scatter) ||
+           any_of_kind(rows, CollectiveKind::broadcast);
+}
+
 bool has_rings(MeasurementList const& rows) {
-    return any_of_kind(rows, CollectiveKind::all_reduce) || any_of_kind(rows, CollectiveKind::all_gather) ||
-           any_of_kind(rows, CollectiveKind::reduce_scatter) || any_of_kind(rows, CollectiveKind::broadcast);
+    return any_of_kind(rows, CollectiveKind::all_reduce) || has_pure_rings(rows);
 }
 
 /// On PCIe rings of two, of up to four and of more ranks have a rate each: `ring` is that of the most ranks, so a gain
@@ -174,6 +179,18 @@ ScaleOutConstants on_cluster(ScaleOutConstants c, double latency, double rate) {
     return c;
 }
 
+/// Whether rows that are slow show a slow network. All-reduces over two domains alone do not: a library that takes
+/// rings there needs almost twice a tree's time on the same network (DGX-1 and AMD's do; docs/collectives.md).
+bool rates_are_shared(MeasurementList const& rows) {
+    auto const over_two = [](CollectiveMeasurement const* row) {
+        return row->kind == CollectiveKind::all_reduce && row->group().domains == 2;
+    };
+    auto const has_ring = [&](CollectiveMeasurement const* row) {
+        return row->kind != CollectiveKind::all_to_all && !over_two(row);
+    };
+    return std::none_of(rows.begin(), rows.end(), over_two) || std::any_of(rows.begin(), rows.end(), has_ring);
+}
+
 /// What tells the clusters of a class apart, as further unknowns of its fit: without them, a cluster of which one
 /// collective was measured would shift the constants of that collective for all others.
 class ClusterEffects {
@@ -183,7 +200,7 @@ public:
         std::map<std::string, std::size_t> numbers;
         for (CollectiveMeasurement const* row : rows)
             of_row_.push_back(numbers.try_emplace(row->machine->cluster.name, numbers.size()).first->second);
-        is_one_ = numbers.size() == 1 && spreads.shared_rate > 0;
+        is_one_ = numbers.size() == 1 && spreads.shared_rate > 0 && rates_are_shared(rows);
         if (is_one_) parameters_.push_back(effect("rates", spreads.shared_rate));
         if (numbers.size() < 2 || spreads.cluster_latency <= 0 || spreads.cluster_rate <= 0) return;
         for (auto const& [name, number] : numbers)
@@ -302,7 +319,9 @@ NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& all, Scal
     std::vector<ScaleUpConstants> ups;
     for (CollectiveMeasurement const* row : rows)
         ups.push_back(up_of(*row));
-    NetworkParameters<ScaleOutConstants> const parameters(start, scale_out_keys(rows), spreads);
+    NetworkPriorSpreads of_rows = spreads;
+    if (!has_pure_rings(rows)) of_rows.tree.reset();
+    NetworkParameters<ScaleOutConstants> const parameters(start, scale_out_keys(rows), of_rows);
     ClusterEffects const effects(rows, spreads, parameters.parameters().size());
     Sweeps const sweeps(rows);
     FitProblem problem{.parameters = parameters.parameters(),

@@ -42,7 +42,8 @@ double spread_of(std::string_view key, bool is_time, NetworkPriorSpreads const& 
     if (key == "added" || key == "ramp" || key == "ring_ramp") return 2 * spreads.latency;
     // Rings and trees of large messages stay near what NICs and links give: 0.9 to 0.98 on healthy networks.
     if (key == "ring" && std::is_same_v<Constants, ScaleOutConstants>) return 0.5 * spreads.rate;
-    if (key == "tree" || key == "nvls_inside") return 0.25 * spreads.rate;
+    if (key == "tree") return spreads.tree.value_or(0.25 * spreads.rate);
+    if (key == "nvls_inside") return 0.25 * spreads.rate;
     if (key.starts_with("copy_") || key.ends_with("_share") || key.ends_with("_gain")) return 2 * spreads.rate;
     if (key == "ll" || key == "exchange_ll") return 2 * spreads.rate;
     return is_time ? spreads.latency : spreads.rate;

@@ -3,6 +3,7 @@
 #include "calibrate/least_squares.hpp"
 #include "core/spec/network_calibration.hpp"
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,12 +15,16 @@ struct NetworkPriorSpreads {
     double rate = 0.5;  ///< rates that rows of large messages give directly
     double hop = 0.7;   ///< steps of the network; `latency_scale` takes what all of them share
     double latency_scale = 0.7;
+    /// Rate of trees where gathers or broadcasts tell that of rings; absent, and elsewhere: a quarter of `rate`, as rings
+    /// and trees of one network reach the same.
+    std::optional<double> tree{};
     /// In a fit to several clusters: how far one of them lies from what they share, in its latencies and in its rates
     /// of large messages. Zero: all are alike.
     double cluster_latency = 0;
     double cluster_rate = 0;
     /// In a fit to one cluster: a factor on all rates of large messages together. A slow network is slow for every
-    /// collective, also for those of which there are no rows. Zero: each rate for itself.
+    /// collective, also for those of which there are no rows; not where all-reduces over two domains are all there is,
+    /// which may be rings where the model has trees. Zero: each rate for itself.
     double shared_rate = 0;
 };
 

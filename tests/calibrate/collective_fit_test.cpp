@@ -610,6 +610,83 @@ TEST_CASE(
             }
 }
 
+TEST_CASE("fit_with_held_out: all-reduces that take rings over two nodes say nothing of gathers and exchanges") {
+    using enum CollectiveKind;
+    ClusterSpec const known = find_cluster("h100-sxm", "test");
+    ClusterSpec rings = known;
+    auto model = std::make_shared<NetworkModel>(*known.network_model);
+    model->out->tree *= 0.5;
+    rings.network_model = model;
+    CollectiveMachine where;
+    where.cluster = known;
+    where.group = place_group(16, 1, 8);
+    auto const shared = std::make_shared<CollectiveMachine const>(where);
+    std::vector<CollectiveMeasurement> rows;
+    for (double size = 1024; size <= 9e9; size *= 2) {
+        Seconds const time = collective_curve(rings, all_reduce, where.group).time(size * units::B);
+        rows.push_back({.run = "mine",
+                        .source = "synthetic",
+                        .library_version = "2.29",
+                        .machine = shared,
+                        .kind = all_reduce,
+                        .bytes = size * units::B,
+                        .measured = time,
+                        .target = time});
+    }
+    ClusterSpec mine = known;
+    apply_network_calibration(mine, fit_with_held_out(list(rows), known, {.command = "test", .options = one_thread}),
+                              all_network_calibrations());
+    auto const slower = [&](CollectiveKind kind, std::int64_t nodes) {
+        GroupPlacement const group = place_group(8 * nodes, 1, 8);
+        return collective_curve(mine, kind, group).time(1 * units::GiB) /
+               collective_curve(known, kind, group).time(1 * units::GiB);
+    };
+    CHECK(slower(all_reduce, 2) > 1.3);
+    for (auto const kind : {all_gather, reduce_scatter, all_to_all})
+        for (std::int64_t const nodes : {2, 4, 8}) {
+            CAPTURE(name_of(kind), nodes);
+            CHECK(slower(kind, nodes) == Approx(1).epsilon(0.02));
+        }
+}
+
+TEST_CASE("fit_with_held_out: rings over two nodes, where gathers show their rate, are no slower rings over four") {
+    using enum CollectiveKind;
+    ClusterSpec const known = find_cluster("a100-roce", "test");
+    ClusterSpec rings = known;
+    auto model = std::make_shared<NetworkModel>(*known.network_model);
+    model->out->tree *= 0.4;
+    model->corrections.clear();
+    rings.network_model = model;
+    std::vector<CollectiveMeasurement> rows;
+    CollectiveMachine where;
+    where.cluster = known;
+    where.group = place_group(16, 1, 8);
+    auto const shared = std::make_shared<CollectiveMachine const>(where);
+    for (auto const kind : {all_reduce, all_gather, reduce_scatter})
+        for (double size = 1024; size <= 9e9; size *= 2) {
+            Seconds const time = collective_curve(rings, kind, where.group).time(size * units::B);
+            rows.push_back({.run = fmt::format("{}", name_of(kind)),
+                            .source = "synthetic",
+                            .library_version = "2.29",
+                            .machine = shared,
+                            .kind = kind,
+                            .bytes = size * units::B,
+                            .measured = time,
+                            .target = time});
+        }
+    ClusterSpec mine = known;
+    apply_network_calibration(mine, fit_with_held_out(list(rows), known, {.command = "test", .options = one_thread}),
+                              all_network_calibrations());
+    for (std::int64_t const nodes : {2, 4, 8})
+        for (Bytes const size : {256 * units::MiB, 1 * units::GiB, 8 * units::GiB}) {
+            GroupPlacement const group = place_group(8 * nodes, 1, 8);
+            CAPTURE(nodes, size.base());
+            CHECK(collective_curve(mine, all_reduce, group).time(size) /
+                      collective_curve(rings, all_reduce, group).time(size) ==
+                  Approx(1).epsilon(0.08));
+        }
+}
+
 TEST_CASE("score_entries: on an excerpt of real runs, platforms that a fit has not seen are met by their class") {
     auto read = collective_measurements(read_csv(SEXTANT_SOURCE_DIR "/tests/data/collectives_excerpt.csv"), nullptr);
     REQUIRE(read.rows.size() > 180);
