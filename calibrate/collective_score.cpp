@@ -13,7 +13,6 @@
 namespace sextant {
 namespace {
 
-constexpr std::size_t enough_rows = 30;
 /// Of rows on either side of an interval. An 80 % interval would leave 10 %; platforms differ more among each other
 /// than rows of one: with 6 % the intervals of all other platforms hold 80 % of the rows of one (docs/collectives.md).
 constexpr double tail = 0.06;
@@ -115,6 +114,14 @@ public:
 private:
     std::map<std::string, std::vector<double>> of_entry_;
 };
+
+/// Range, network and sizes of `like`, limits by what was held out.
+NetworkInterval interval_of(PlatformErrors const& errors, NetworkInterval like) {
+    like.low = four_decimals(std::min(1.0, std::exp(errors.at(tail))));
+    like.high = four_decimals(std::max(1.0, std::exp(errors.at(1 - tail))));
+    like.rows = static_cast<std::int64_t>(errors.rows());
+    return like;
+}
 
 /// What one entry is scored with: its rows, the classes fitted without it, and the scale-up constants it stands on.
 class EntryScore {
@@ -226,15 +233,28 @@ std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows,
     for (auto const& [cell, all] : pooled) {
         auto const [range, between_domains, band] = cell;
         auto const found = own.find(cell);
-        PlatformErrors const& errors = found != own.end() && found->second.rows() >= enough_rows ? found->second : all;
-        out.push_back({.range = range,
-                       .between_domains = between_domains,
-                       .from = size_bands()[band],
-                       .low = four_decimals(std::min(1.0, std::exp(errors.at(tail)))),
-                       .high = four_decimals(std::max(1.0, std::exp(errors.at(1 - tail)))),
-                       .rows = static_cast<std::int64_t>(errors.rows())});
+        PlatformErrors const& errors =
+            found != own.end() && found->second.rows() >= enough_for_interval ? found->second : all;
+        out.push_back(
+            interval_of(errors, {.range = range, .between_domains = between_domains, .from = size_bands()[band]}));
     }
     return out;
+}
+
+std::optional<NetworkInterval> own_interval(NetworkInterval const& like, std::vector<HeldOutRow> const& rows) {
+    std::size_t const band = band_of(like.from);
+    std::size_t const furthest = like.range == CalibrationRange::inside ? size_bands().size() - 1 : 0;
+    for (std::size_t reach = 0; reach <= furthest; ++reach) {
+        PlatformErrors errors;
+        for (HeldOutRow const& row : rows) {
+            std::size_t const other = band_of(row.row->bytes);
+            bool const counts = row.row->role == RowRole::accuracy && row.range == like.range &&
+                                row.row->between_domains() == like.between_domains;
+            if (counts && std::max(band, other) - std::min(band, other) <= reach) errors.add("", row.log_ratio());
+        }
+        if (errors.rows() >= enough_for_interval) return interval_of(errors, like);
+    }
+    return std::nullopt;
 }
 
 void widen_to(NetworkInterval& interval, std::vector<HeldOutRow> const& rows) {

@@ -2,6 +2,7 @@
 
 #include "calibrate/network_catalogue.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,14 @@ std::vector<Bytes> const& size_bands();
 std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows, std::string const& entry,
                                             NetworkPart part);
 
+/// Fewer held-out rows have no interval of their own.
+inline constexpr std::size_t enough_for_interval = 30;
+
+/// What `intervals_from` takes of one platform's own rows of the range, network and sizes of `like`. Of arrangements
+/// that were measured (`inside`), where there are fewer than 30 the sizes next to them are taken in, until there are.
+/// Absent: there are too few.
+std::optional<NetworkInterval> own_interval(NetworkInterval const& like, std::vector<HeldOutRow> const& rows);
+
 /// Widens an interval until it holds what `intervals_from` would take of these rows: those of its network and sizes,
 /// where they are few those of all sizes.
 void widen_to(NetworkInterval& interval, std::vector<HeldOutRow> const& rows);
@@ -61,7 +70,8 @@ bool is_held_out(std::string_view run, double share);
 
 /// Constants of `cluster` from rows measured on it, starting at those that ship for it, else of its class. All rows are
 /// fitted; errors and, where there are enough, intervals are those of leaving out each run in turn (of more than ten
-/// runs a fifth). Runs that are held out by `held_out` are never fitted, and alone give errors and intervals; where
+/// runs a fifth). Of arrangements that one run alone has, `inside` intervals are those of leaving out every fourth size
+/// in turn. Runs that are held out by `held_out` are never fitted, and alone give errors and intervals; where
 /// none hashes so, or all do, it is as without.
 /// @throws InputError when nothing is left to fit.
 NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec const& cluster,

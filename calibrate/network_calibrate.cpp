@@ -111,37 +111,62 @@ std::function<bool(CollectiveMeasurement const&)> alone_among(MeasurementList co
     return [what, runs](CollectiveMeasurement const& row) { return runs.at(what(row)).size() < 2; };
 }
 
+/// Every fourth size of collectives that one run alone has over their group, by fits without it, in turn: how far new
+/// rows of arrangements are off that were measured.
+std::vector<HeldOutRow> judge_sizes(MeasurementList const& rows, ClusterSpec const& cluster,
+                                    NetworkFitChoices const& how) {
+    constexpr std::size_t turns = 4;
+    auto const is_alone = alone_among(rows);
+    std::map<std::tuple<CollectiveKind, std::int64_t, std::int64_t>, std::map<Bytes, std::size_t>> places;
+    auto const sizes_of = [&](CollectiveMeasurement const& row) -> std::map<Bytes, std::size_t>& {
+        return places[{row.kind, row.group().ranks_per_domain, row.group().domains}];
+    };
+    for (CollectiveMeasurement const* row : rows)
+        if (is_alone(*row)) sizes_of(*row).emplace(row->bytes, 0);
+    for (auto& [sweep, sizes] : places)
+        for (std::size_t place = 0; auto& [size, at] : sizes)
+            at = place++ % turns;
+    std::vector<HeldOutRow> out;
+    for (std::size_t turn = 0; turn < turns && !places.empty(); ++turn) {
+        auto const is_left_out = [&](CollectiveMeasurement const& row) {
+            return is_alone(row) && sizes_of(row).at(row.bytes) == turn;
+        };
+        MeasurementList const others = rows_that(rows, [&](auto const& row) { return !is_left_out(row); });
+        if (others.empty()) continue;
+        judge(rows_that(rows, is_left_out), cluster, fit_network(others, how), out);
+    }
+    std::erase_if(out, [](HeldOutRow const& row) { return row.range != CalibrationRange::inside; });
+    return out;
+}
+
 /// Own intervals where enough rows were held out, else those of the class's file for the same range, wide enough for
-/// what the fit leaves of the rows at hand. What is held out of the arrangements of a sweep says little of more ranks
-/// than it has: `outside` is no narrower than the class's. Of the platforms that ship, predictions of eight ranks by
-/// four then lie in it as often as they should: 75 -> 81 % in one domain.
+/// what the fit leaves of the rows at hand.
+/// - `outside`: no narrower than the class's. What is held out of the arrangements of a sweep says little of more ranks
+///   than it has; of the platforms that ship, predictions of eight ranks by four then lie in it as often as they
+///   should, 75 -> 81 % in one domain.
+/// - `inside`: no wider than it would be without. A size between two that jump is far off where it is left out.
 void set_intervals(NetworkCalibration& calibration, std::vector<HeldOutRow> const& scored,
                    std::vector<HeldOutRow> const& at_hand, ClusterSpec const& base) {
-    constexpr std::int64_t enough = 30;
-    for (auto const part : {NetworkPart::scale_up, NetworkPart::scale_out})
-        for (NetworkInterval const& interval : intervals_from(scored, calibration.name, part))
-            if (interval.rows >= enough) calibration.intervals.push_back(interval);
     if (!base.network_model) return;
     bool borrows = false;
     for (NetworkInterval interval : base.network_model->intervals) {
-        auto const own =
-            std::find_if(calibration.intervals.begin(), calibration.intervals.end(), [&](NetworkInterval const& i) {
-                return i.range == interval.range && i.from == interval.from &&
-                       i.between_domains == interval.between_domains;
-            });
-        if (own != calibration.intervals.end()) {
-            if (own->range != CalibrationRange::outside) continue;
+        auto own = own_interval(interval, scored);
+        if (own && own->range == CalibrationRange::outside) {
             own->low = std::min(own->low, interval.low);
             own->high = std::max(own->high, interval.high);
-            continue;
         }
         widen_to(interval, at_hand);
-        calibration.intervals.push_back(interval);
-        borrows = true;
+        if (own && own->range == CalibrationRange::inside) {
+            own->low = std::max(own->low, interval.low);
+            own->high = std::min(own->high, interval.high);
+        }
+        borrows = borrows || !own;
+        calibration.intervals.push_back(own.value_or(interval));
     }
     if (borrows)
         calibration.provenance.method += fmt::format(
-            "; intervals of sizes with fewer than {} held-out rows are the class's, widened to hold the rows", enough);
+            "; intervals of sizes with fewer than {} held-out rows are the class's, widened to hold the rows",
+            enough_for_interval);
 }
 
 }  // namespace
@@ -192,6 +217,7 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
     MeasurementList const judges = rows_that(rows, held);
     MeasurementList const fitted = rows_that(rows, [&](auto const& row) { return !held(row); });
     std::vector<HeldOutRow> scored;
+    std::vector<HeldOutRow> of_sizes;
     std::vector<HeldOutRow> at_hand;  // what intervals are to hold
     NetworkCalibration out;
     if (!judges.empty() && !fitted.empty()) {
@@ -224,16 +250,20 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
         std::copy_if(scored.begin(), scored.end(), std::back_inserter(at_hand),
                      [&](HeldOutRow const& row) { return !is_alone(*row.row); });
         judge(rows_that(rows, is_alone), cluster, out, at_hand);
+        of_sizes = judge_sizes(rows, cluster, how);
         out.provenance.method = folds < 2 ? "nothing was held out: there is one run"
                                           : fmt::format("{} left out in turn; then fitted to all rows",
                                                         folds == fold_of.size() ? "each run" : "a fifth of the runs");
         if (choices.held_out > 0)
             out.provenance.method +=
                 fmt::format(" (a share of {:g} holds none of the {} runs out)", choices.held_out, fold_of.size());
+        if (!of_sizes.empty())
+            out.provenance.method += "; for intervals, every fourth size of what one run alone has left out in turn";
         out.provenance.method += seen_before(rows, cluster);
     }
     add_start(out, cluster);
     out.provenance.held_out = errors_from(scored, out.name);
+    scored.insert(scored.end(), of_sizes.begin(), of_sizes.end());
     set_intervals(out, scored, at_hand, of_class(cluster));
     return out;
 }

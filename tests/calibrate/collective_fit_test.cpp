@@ -480,6 +480,32 @@ TEST_CASE("fit_with_held_out: runs are chosen by their names, never fitted, and 
     CHECK(split.provenance.rows + judged == static_cast<std::int64_t>(rows.size()));
 }
 
+TEST_CASE("fit_with_held_out: of one run each, arrangements have intervals as wide as their rows scatter") {
+    auto const rows = synthetic(0.03, 14, false);
+    ClusterSpec const cluster = rows.front().machine->cluster;
+    auto const fitted =
+        fit_with_held_out(list(rows), cluster, {.held_out = 0, .command = "test", .options = one_thread});
+    for (NetworkInterval const& i : fitted.intervals)
+        if (i.range == CalibrationRange::inside && !i.between_domains) {
+            CAPTURE(i.from.base(), i.low, i.high);
+            CHECK(i.rows >= 30);
+            CHECK(i.low > 0.85);
+            CHECK(i.high < 1.15);
+        }
+    std::size_t inside = 0;
+    auto const fresh = synthetic(0.03, 15, false);
+    ClusterSpec mine = cluster;
+    apply_network_calibration(mine, fitted, all_network_calibrations());
+    for (CollectiveMeasurement const& row : fresh) {
+        Seconds const time = collective_curve(mine, row.kind, row.group()).time(row.bytes);
+        auto const factors = interval_of(*mine.network_model, row.kind, row.group(), row.bytes);
+        inside += row.measured >= factors.low * time && row.measured <= factors.high * time ? 1 : 0;
+    }
+    double const coverage = static_cast<double>(inside) / static_cast<double>(fresh.size());
+    CHECK(coverage > 0.75);
+    CHECK(coverage < 0.95);
+}
+
 TEST_CASE("fit_with_held_out: of arrangements that no run has, intervals are no narrower than the class's") {
     auto const rows = synthetic(0.01, 13, false);
     auto const fitted = fit_with_held_out(list(rows), rows.front().machine->cluster,
