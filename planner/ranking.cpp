@@ -110,6 +110,15 @@ std::vector<Candidate> Ranking::sorted() const {
     return list;
 }
 
+KeptUpTo Ranking::kept_up_to() const {
+    KeptUpTo end;
+    if (groups_.size() == top_) end.score = worst_score_;
+    if (grouping_ == Grouping::none) return end;
+    for (auto const& [key, group] : groups_)
+        if (group.size() == variants_) end.variants.push_back(group.back());
+    return end;
+}
+
 Candidate const* Ranking::best_beside(Candidate const& candidate) const {
     auto const found = groups_.find(key_of(candidate));
     return found == groups_.end() ? nullptr : &found->second[0];

@@ -18,6 +18,7 @@ public:
     void merge(Ranking const& other);
     /// In order; of several variants those that come before the last group does, whatever the order of the offers was.
     [[nodiscard]] std::vector<Candidate> sorted() const;
+    [[nodiscard]] KeptUpTo kept_up_to() const;
     /// Whether all places are taken by plans with smaller scores.
     [[nodiscard]] bool is_closed_to(double score) const { return groups_.size() == top_ && score > worst_score_; }
     /// The best plan of the candidate's group; null: there is none.

@@ -2,44 +2,81 @@
 
 #include "planner/ranking.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
 namespace sextant {
 namespace {
 
+/// Times plans by walking their schedules, each once.
+class Walker {
+public:
+    Walker(ClosedForm& form, Objective objective)
+        : form_(form), objective_(objective), price_(accelerator_price(form.cluster())) {}
+
+    /// Gives a candidate its time and score.
+    void walk(Candidate& candidate) {
+        auto const [known, is_new] = walked_.try_emplace(plan_key(candidate.plan));
+        if (is_new) known->second = form_.evaluate(candidate.plan, PipelineMethod::walk);
+        candidate.estimate = known->second;
+        candidate.score = score_of(candidate, candidate.estimate.time, objective_, price_);
+    }
+
+private:
+    ClosedForm& form_;
+    Objective objective_;
+    double price_;
+    std::map<std::array<std::int64_t, 24>, StepEstimate> walked_;
+};
+
+/// Whether a plan with this lower bound can be the best of its group.
+bool can_lead(Ranking const& places, Candidate const& bounded) {
+    Candidate const* const best = places.best_beside(bounded);
+    return best == nullptr || bounded.score <= best->score;
+}
+
 /// Walks `kept`, in the order of its lower bounds, as far as one of them can take a place of the ranking.
-/// @param walk gives a candidate its time and score.
 template <class Walk>
 void walk_in_order(Ranking& places, std::vector<Candidate> const& kept, Walk const& walk) {
     for (Candidate const& candidate : kept) {
         if (places.is_closed_to(candidate.score)) break;
-        Candidate const* const best = places.best_beside(candidate);
-        if (best != nullptr && candidate.score > best->score) continue;
+        if (!can_lead(places, candidate)) continue;
         Candidate walked = candidate;
         walk(walked);
         places.offer(walked);
     }
 }
 
+/// Whether no plan that was left out can take a place.
+bool is_complete(Ranking const& places, KeptUpTo const& end) {
+    if (end.score && !places.is_closed_to(*end.score)) return false;
+    return std::none_of(end.variants.begin(), end.variants.end(), [&](Candidate const& last) {
+        return !places.is_closed_to(last.score) && can_lead(places, last);
+    });
+}
+
 }  // namespace
 
-void refine(SearchResult& result, ClosedForm& form, SearchOptions const& options) {
-    double const price = accelerator_price(form.cluster());
+void refine(SearchResult& result, ClosedForm& form, std::vector<SearchSpace> const& spaces, MemoryLimit const& limit,
+            SearchOptions const& options) {
+    Walker walker(form, options.objective);
     ParetoFront front;
-    std::map<std::array<std::int64_t, 24>, StepEstimate> walked;
-    auto const walk = [&](Candidate& candidate) {
-        auto const [known, is_new] = walked.try_emplace(plan_key(candidate.plan));
-        if (is_new) known->second = form.evaluate(candidate.plan, PipelineMethod::walk);
-        candidate.estimate = known->second;
-        candidate.score = score_of(candidate, candidate.estimate.time, options.objective, price);
-    };
     auto const walk_for_both = [&](Candidate& candidate) {
-        walk(candidate);
+        walker.walk(candidate);
         front.offer(candidate);
     };
     Ranking places(options.top, options.grouping);
     walk_in_order(places, result.best, walk_for_both);
+    if (!result.interrupted && !is_complete(places, result.kept_up_to)) {
+        SearchOptions wider = options;
+        wider.at_most = places.sorted().back().score;
+        SearchResult const again =
+            search(form.model(), form.workload(), form.cluster(), form.framework(), spaces, limit, wider);
+        walk_in_order(places, again.best, walk_for_both);
+        result.interrupted = again.interrupted;
+        result.share_done = again.share_done;
+    }
     result.best = places.sorted();
     for (Candidate& candidate : result.pareto)
         walk_for_both(candidate);
@@ -47,12 +84,12 @@ void refine(SearchResult& result, ClosedForm& form, SearchOptions const& options
 
     Ranking fastest(1, Grouping::none);
     walk_in_order(fastest, result.quick_misfits, [&](Candidate& candidate) {
-        walk(candidate);
+        walker.walk(candidate);
         candidate.score = candidate.estimate.time.base();
     });
     result.quick_misfits = fastest.sorted();
     if (!result.quick_misfits.empty()) result.fastest_misfit = result.quick_misfits.front();
-    if (result.smallest_misfit) walk(*result.smallest_misfit);
+    if (result.smallest_misfit) walker.walk(*result.smallest_misfit);
 }
 
 }  // namespace sextant

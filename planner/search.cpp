@@ -44,14 +44,15 @@ std::vector<Shape> shapes_of(std::vector<SearchSpace> const& spaces) {
 
 constexpr std::size_t most_kept = 20'000;  ///< plans, some 20 MB a thread
 
-/// Groups that are kept: those whose closed forms come first, and as many again as walks have been seen to bring up.
+/// Groups that are kept at first: those whose lower bounds come first, and as many again as walks mostly bring up.
 std::size_t groups_kept(SearchOptions const& options) {
     if (options.keep == Kept::best) return options.top;
     if (options.grouping == Grouping::layout) return 2 * options.top + 30;
     return std::min(8 * options.top + 200, std::max(most_kept, 2 * options.top));
 }
 
-/// Plans of a group that are kept: of a layout the 31st was the last that had to be walked in the questions measured.
+/// Plans of a group that are kept at first: of a layout the 31st was the last that had to be walked in the questions
+/// measured.
 std::size_t variants_kept(SearchOptions const& options) {
     if (options.keep == Kept::best || options.grouping == Grouping::none) return 1;
     return std::clamp<std::size_t>(most_kept / groups_kept(options), 1, 64);
@@ -60,6 +61,7 @@ std::size_t variants_kept(SearchOptions const& options) {
 /// What one thread has found.
 struct Findings {
     Ranking ranking;
+    std::vector<Candidate> up_to_score;  ///< all, where a score says which are kept
     ParetoFront pareto;
     SearchCounts counts;
     Ranking quick_misfits;  ///< scored by the lower bound of their time
@@ -71,6 +73,7 @@ struct Findings {
 
     void merge(Findings const& other) {
         ranking.merge(other.ranking);
+        up_to_score.insert(up_to_score.end(), other.up_to_score.begin(), other.up_to_score.end());
         pareto.merge(other.pareto);
         counts.add(other.counts);
         quick_misfits.merge(other.quick_misfits);
@@ -200,13 +203,20 @@ private:
             options_.keep == Kept::best ? candidate.estimate.time : least_walked_time(candidate.estimate, plan);
         if (fits) {
             candidate.score = score_of(candidate, time, options_.objective, price_);
-            found.ranking.offer(candidate);
+            keep(candidate);
             found.pareto.offer(candidate);
         } else {
             candidate.score = time.base();
             found.note_smallest(candidate);
             if (peak <= 1.5 * limit_.usable) found.quick_misfits.offer(candidate);
         }
+    }
+
+    void keep(Candidate const& candidate) {
+        if (!options_.at_most)
+            found.ranking.offer(candidate);
+        else if (candidate.score <= *options_.at_most)
+            found.up_to_score.push_back(candidate);
     }
 
     ClosedForm form_;
@@ -317,7 +327,12 @@ SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpe
     for (Worker const& worker : workers)
         all.merge(worker.found);
     SearchResult result;
-    result.best = all.ranking.sorted();
+    result.best = options.at_most ? std::move(all.up_to_score) : all.ranking.sorted();
+    if (options.at_most)
+        std::sort(result.best.begin(), result.best.end(),
+                  [](Candidate const& a, Candidate const& b) { return a.before(b); });
+    else
+        result.kept_up_to = all.ranking.kept_up_to();
     result.pareto = all.pareto.sorted();
     result.counts = all.counts;
     result.quick_misfits = all.quick_misfits.sorted();

@@ -47,6 +47,7 @@ struct SearchOptions {
     std::size_t top = 10;
     Kept keep = Kept::best;
     Grouping grouping = Grouping::layout;
+    std::optional<double> at_most;            ///< what is to be refined is every plan that scores no more, however many
     unsigned threads = 0;                     ///< 0: as many as the machine has
     std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt: finish what is begun and report that
     std::function<void(double share, std::int64_t visited)> progress;  ///< called from one thread, a few times a second
@@ -66,8 +67,15 @@ struct SearchCounts {
     [[nodiscard]] std::int64_t rejected_total() const;
 };
 
+/// Where a search that keeps a limited number stopped keeping: nothing that was left out comes before these.
+struct KeptUpTo {
+    std::optional<double> score;      ///< of the last of the groups kept; none: every group was
+    std::vector<Candidate> variants;  ///< the last kept of each group that had as many as one may have
+};
+
 struct SearchResult {
     std::vector<Candidate> best;    ///< ranked
+    KeptUpTo kept_up_to;            ///< how far `best` has all that there are
     std::vector<Candidate> pareto;  ///< no other plan is better in time, peak memory and cost at once; by time
     SearchCounts counts;
     std::optional<Candidate> fastest_misfit;   ///< fastest plan among those that miss the memory limit by up to a half

@@ -230,7 +230,7 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     ProgressLine progress(context, o.progress ? Progress::always : Progress::on_terminals);
     SearchResult result = search_spaces(subject, spaces, options, progress);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, constraints.base.precision);
-    refine(result, form, options);
+    refine(result, form, spaces, subject.limit, options);
     std::vector<StepReport> reports = reports_of(result.best, form, subject.limit);
     std::vector<Verification> verified;
     if (o.verify > 0 && !result.interrupted) verified = verify_best(o, subject, reports, interrupt.flag(), progress);

@@ -84,7 +84,7 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
     }
     ClosedForm form(model, workload, setting.cluster, setting.framework, setting.constraints.base.precision);
     result.pareto.clear();
-    refine(result, form, options);
+    refine(result, form, spaces, setting.limit, options);
     planned.report = make_report(form, result.best.front().plan, setting.limit, result.best.front().estimate);
     if (setting.failures == nullptr) return planned;
     planned.goodput = run_goodput(*setting.failures, setting.cluster, setting.framework, model, planned.report->plan);

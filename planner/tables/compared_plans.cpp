@@ -118,9 +118,9 @@ ComparedPlan best_of_search(std::string const& model_name, Workload const& workl
     SearchOptions options;
     options.top = 1;
     options.keep = Kept::to_refine;
-    SearchResult found =
-        search(model, workload, cluster, framework, {make_search_space(model, workload, cluster, accelerators, {})},
-               default_memory_limit(cluster, framework), options);
+    std::vector<SearchSpace> const spaces{make_search_space(model, workload, cluster, accelerators, {})};
+    MemoryLimit const limit = default_memory_limit(cluster, framework);
+    SearchResult found = search(model, workload, cluster, framework, spaces, limit, options);
     if (found.best.empty())
         return {.model = model_name,
                 .accelerators = accelerators,
@@ -130,7 +130,7 @@ ComparedPlan best_of_search(std::string const& model_name, Workload const& workl
                 .remark = "nothing fits"};
     ClosedForm form(model, workload, cluster, framework, found.best.front().plan.precision);
     found.pareto.clear();
-    refine(found, form, options);
+    refine(found, form, spaces, limit, options);
     ParallelPlan const& plan = found.best.front().plan;
     return compared(model_name, workload, plan, "3D: " + plan_label(plan), "megatron");
 }

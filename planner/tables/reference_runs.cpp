@@ -64,8 +64,8 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
     options.top = 1;
     options.keep = Kept::to_refine;
     options.threads = 1;
-    SearchSpace const space = make_search_space(model, workload, cluster, run.accelerators, {});
-    SearchResult found = search(model, workload, cluster, framework, {space}, limit, options);
+    std::vector<SearchSpace> const spaces{make_search_space(model, workload, cluster, run.accelerators, {})};
+    SearchResult found = search(model, workload, cluster, framework, spaces, limit, options);
     if (found.best.empty()) {
         auto const& least = found.smallest_misfit;
         answer.missing =
@@ -75,7 +75,7 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
     }
     ClosedForm form(model, workload, cluster, framework, found.best.front().plan.precision);
     found.pareto.clear();
-    refine(found, form, options);
+    refine(found, form, spaces, limit, options);
     answer.report = make_report(form, found.best.front().plan, limit, found.best.front().estimate);
     add_cost(answer, cluster);
     return answer;

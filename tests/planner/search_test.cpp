@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "planner/explain.hpp"
 #include "planner/ranking.hpp"
@@ -29,9 +30,11 @@ struct Question {
     MemoryLimit limit{.capacity = 80 * units::GB, .usable = 76 * units::GB, .host = 256 * units::GB};
     SearchOptions options{};
 
+    [[nodiscard]] std::vector<SearchSpace> spaces() const {
+        return {make_search_space(model, workload, machine, accelerators, constraints)};
+    }
     [[nodiscard]] SearchResult answer() const {
-        return search(model, workload, machine, framework,
-                      {make_search_space(model, workload, machine, accelerators, constraints)}, limit, options);
+        return search(model, workload, machine, framework, spaces(), limit, options);
     }
     /// Every plan that fits, ranked.
     [[nodiscard]] SearchResult all() const {
@@ -281,7 +284,7 @@ SearchResult refined(Question question) {
     question.options.keep = Kept::to_refine;
     SearchResult result = question.answer();
     ClosedForm form(question.model, workload, question.machine, question.framework, Precision::bf16);
-    refine(result, form, question.options);
+    refine(result, form, question.spaces(), question.limit, question.options);
     return result;
 }
 
@@ -324,6 +327,35 @@ TEST_CASE("refine: the best of each layout are those of walking every plan, in t
         check_same(refined(question).best, {all.begin(), all.begin() + 25});
     }
     CHECK(turned);
+}
+
+TEST_CASE("refine: the best plan is the same however many are asked for, and less freedom brings up no better one",
+          "[INV-26]") {
+    struct Case {
+        char const* model;
+        char const* machine;
+        std::int64_t accelerators;
+    };
+    // Few microbatches: many layouts with bubbles have lower bounds below the best plan, which has none.
+    for (Case const& c : {Case{"gpt-oss-20b", "h100-sxm", 256}, Case{"qwen3-30b-a3b", "h200-sxm", 128},
+                          Case{"llama-3.1-8b", "h100-sxm", 64}}) {
+        INFO(c.model);
+        Question question;
+        question.model = find_model(c.model, "test");
+        question.machine = find_cluster(c.machine, "test");
+        question.framework = find_framework("megatron", "test");
+        question.limit = default_memory_limit(question.machine, question.framework);
+        question.accelerators = c.accelerators;
+        Candidate const best = refined(question).best.front();
+        for (std::size_t const top : {1U, 100U}) {
+            question.options.top = top;
+            check_same({refined(question).best.front()}, {best});
+        }
+        question.options.grouping = Grouping::none;
+        check_same({refined(question).best.front()}, {best});
+        question.constraints.vpp = AxisFilter::parse("1", "--vpp");
+        CHECK(refined(question).best.front().estimate.time >= best.estimate.time);
+    }
 }
 
 TEST_CASE("refine: the fastest plan that misses the limit is that of walking them all", "[INV-26]") {
