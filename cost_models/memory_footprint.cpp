@@ -171,15 +171,11 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     m.buffers += at_loss ? gathered.at_loss : gathered.in_backward;
 }
 
-/// What the optimizer phase needs beyond the forward and backward passes: it holds no activations, but the updated
-/// weights before they are spread.
-Bytes optimizer_phase_excess(StageMemory const& m, StageLoad const& load, ParallelPlan const& plan,
-                             FrameworkMemory const& framework) {
-    if (plan.zero != 1) return {};
-    double const shards = copies_dense(plan) ? dense_shards(plan) : expert_shards(plan);
-    Bytes const gathered =
-        framework.gather_bytes.value * with_copies(load.parameters, plan).total() * (1 + 1 / shards) * B;
-    return std::max(Bytes{}, gathered - (m.activations + m.logits));
+/// Whether ZeRO finds nothing to shard, nor to gather.
+bool shards_nothing(StageLoad const& load, ParallelPlan const& plan) {
+    bool const has_experts = load.parameters.expert + load.frozen.plain.expert + load.frozen.packed.expert > 0;
+    bool const shards_experts = has_experts && expert_shards(plan) > 1;
+    return plan.zero > 0 && plan.shard_group == 1 && !shards_experts;
 }
 
 /// What the allocator holds on to: copies that linger, gathers held for later microbatches, logits in several
@@ -210,10 +206,14 @@ Bytes bytes_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMe
            load.logits * B;
 }
 
+Bytes updated_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.zero != 1 || shards_nothing(load, plan)) return {};
+    double const shards = copies_dense(plan) ? dense_shards(plan) : expert_shards(plan);
+    return framework.gather_bytes.value * with_copies(load.parameters, plan).total() * (1 + 1 / shards) * B;
+}
+
 StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    bool const has_experts = load.parameters.expert + load.frozen.plain.expert + load.frozen.packed.expert > 0;
-    bool const shards_experts = has_experts && expert_shards(plan) > 1;
-    if (plan.zero > 0 && plan.shard_group == 1 && !shards_experts) {  // nothing is sharded, nor gathered
+    if (shards_nothing(load, plan)) {
         ParallelPlan whole = plan;
         whole.zero = 0;
         return stage_memory(load, whole, framework);
@@ -223,7 +223,7 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     m.buffers = buffers(load, plan, framework);
     m.workspaces = framework.constant.value;
     fill_activations(m, load, plan, framework);
-    m.buffers += optimizer_phase_excess(m, load, plan, framework);
+    m.buffers += std::max(Bytes{}, updated_weights(load, plan, framework) - (m.activations + m.logits));
 
     Bytes const needed = m.allocated();
     Bytes const base = needed + lingering(load, plan, framework);

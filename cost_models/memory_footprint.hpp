@@ -49,7 +49,7 @@ struct StageMemory {
     Bytes slack;       ///< reserved, not allocated: copies that linger, held gathers, fragmentation (typical)
     Bytes reserved_low;
     Bytes reserved_high;
-    Bytes host;  ///< in host memory: offloaded optimizer state and activations
+    Bytes host;            ///< in host memory: offloaded optimizer state and activations
 
     [[nodiscard]] Bytes state() const { return weights + gradients + optimizer; }
     [[nodiscard]] Bytes allocated() const { return state() + activations + logits + buffers + workspaces; }
@@ -95,6 +95,9 @@ Bytes frozen_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
 /// The same of those whose state is sharded with the dense parameters, or with the experts.
 Bytes frozen_dense_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
 Bytes frozen_expert_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
+
+/// What the optimizer phase holds, in which there are no activations: the updated weights before they are spread.
+Bytes updated_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
 /// Peak of one stage: static state, plus the larger of the forward/backward peak (activations in flight, logits or a
 /// layer being run again, gathered weights) and the optimizer phase (updated weights before they are spread). Source:

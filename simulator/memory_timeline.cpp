@@ -25,6 +25,12 @@ struct ChunkPass {
     Extent weight;
 };
 
+/// One training step on one rank.
+struct RankStep {
+    Extent passes;
+    double end = -1;  ///< of its last task
+};
+
 bool counts(Task const& task) {
     return task.stream == Stream::compute && task.stage >= 0 && task.microbatch >= 0 && task.pass != TaskPass::step;
 }
@@ -41,10 +47,29 @@ public:
         stages_ = static_cast<std::size_t>(last_stage + 1);
         passes_of_stage_ = microbatches_ * (graph.steps.size() + 1);
         slot_of_.assign(graph.ranks.size() * stages_, none);
+        steps_of_rank_ = graph.steps.size() + 1;
+        steps_.resize(graph.ranks.size() * steps_of_rank_);
         std::size_t step = 0;
         for (std::size_t id = 0; id < graph.tasks.size(); ++id) {
             if (step < graph.steps.size() && id == graph.steps[step]) ++step;
-            if (counts(graph.tasks[id]) && times.start[id] >= 0) include(graph.tasks[id], times, id, step);
+            if (times.start[id] < 0) continue;
+            RankStep& whole = steps_[static_cast<std::size_t>(graph.tasks[id].rank) * steps_of_rank_ + step];
+            whole.end = std::max(whole.end, times.end[id]);
+            if (!counts(graph.tasks[id])) continue;
+            whole.passes.include(times.start[id], times.end[id]);
+            include(graph.tasks[id], times, id, step);
+        }
+    }
+
+    /// Calls `visit(start, end)` for what follows the last pass of each step of a rank, up to the next step's first.
+    template <class Visit>
+    void visit_updates(std::size_t rank, Visit const& visit) const {
+        for (std::size_t i = 0; i < steps_of_rank_; ++i) {
+            RankStep const& step = steps_[rank * steps_of_rank_ + i];
+            if (step.passes.empty()) continue;
+            bool const last = i + 1 == steps_of_rank_;
+            double const next = last ? step.end : steps_[rank * steps_of_rank_ + i + 1].passes.start;
+            visit(step.passes.end, std::min(step.end, next));
         }
     }
 
@@ -82,6 +107,8 @@ private:
     std::size_t stages_ = 0;
     std::vector<std::size_t> slot_of_;  ///< by rank and stage
     std::vector<ChunkPass> passes_;
+    std::size_t steps_of_rank_ = 1;
+    std::vector<RankStep> steps_;
 };
 
 struct Change {
@@ -141,6 +168,8 @@ std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes c
             hold(pass.forward.start, pass.forward.end, needs.forward);
             hold(pass.backward.start, pass.backward.end, needs.backward);
         });
+        if (!input.updating.empty())
+            passes.visit_updates(rank, [&](double start, double end) { hold(start, end, input.updating[rank]); });
         timelines.push_back(timeline_of(input.fixed[rank], changes));
     }
     return timelines;

@@ -21,6 +21,7 @@ struct StageActivations {
 struct MemoryInput {
     std::vector<Bytes> fixed;              ///< by simulated rank: weights, gradients, optimizer, buffers
     std::vector<StageActivations> stages;  ///< by stage, in model order
+    std::vector<Bytes> updating{};         ///< by simulated rank, from its last pass to the end of a step; empty: none
 };
 
 /// Memory of a rank from `time` on.
@@ -40,7 +41,7 @@ struct MemoryTimeline {
 /// task, of the weight half where the backward is split; without a backward they go with the forward. Offloaded ones
 /// are there while passes run, and from the input half to the weight half whole. What ends at an instant is gone before
 /// what starts then comes.
-/// @pre `fixed` has every rank, `stages` every stage.
+/// @pre `fixed` (and `updating`, unless it is empty) has every rank, `stages` every stage.
 std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes const& times, MemoryInput const& input);
 
 }  // namespace sextant

@@ -107,26 +107,32 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
 
     // One microbatch on each pipeline rank, and what stays whatever the microbatches do.
     std::vector<StageMemory> one;
+    std::vector<Bytes> updating;
     std::vector<Bytes> passing;  // the layer at work and the one in transfer
     std::vector<Bytes> at_loss;  // of the microbatch at its loss; of all, where all forwards go before all backwards
     std::vector<Bytes> again;    // a layer that is run again
     bool const trains = std::any_of(graph.tasks.begin(), graph.tasks.end(), [](Task const& task) {
         return task.pass == TaskPass::backward || task.pass == TaskPass::backward_input;
     });
+    FrameworkMemory const& framework = form.framework().memory;
+    FrameworkMemory passes_alone = framework;
+    passes_alone.gather_bytes.value = 0;  // updated weights come when the passes are over
     for (StageCost const& run : pipeline.stages)
         for (std::int64_t i = 0; i < run.count; ++i) {
             StageLoad load = run.load;
             load.in_flight = 1;
-            one.push_back(stage_memory(load, resident, form.framework().memory));
+            one.push_back(stage_memory(load, resident, passes_alone));
+            updating.push_back(updated_weights(load, resident, framework));
             passing.push_back(2.0 * load.kept_by_layer);
             double const sets = trains && holds_all_logits(plan) ? load.microbatches : 1;
-            at_loss.push_back(bytes_at_loss(load, resident, form.framework().memory, sets));
+            at_loss.push_back(bytes_at_loss(load, resident, framework, sets));
             again.push_back(load.working_layer);
         }
     MemoryInput input;
     for (SimulatedRank const& rank : graph.ranks) {
         StageMemory const& m = one[static_cast<std::size_t>(rank.pipeline)];
         input.fixed.push_back(m.state() + m.buffers + m.workspaces);
+        input.updating.push_back(updating[static_cast<std::size_t>(rank.pipeline)]);
     }
     std::vector<Bytes> kept_by_rank(one.size());
     auto const rank_of = [&](std::size_t chunk) {

@@ -91,6 +91,36 @@ TEST_CASE("memory_timelines: a split backward keeps activations until its weight
     CHECK(timeline.peak == 17 * units::B);
 }
 
+TEST_CASE(
+    "memory_timelines: what an update holds comes after a step's last pass and goes before the next step's first") {
+    TaskGraph graph;
+    graph.ranks = {{0, 0, 1}};
+    graph.names = {"a"};
+    auto const pass = [](double time, std::uint32_t first, TaskPass kind) {
+        return Task{.duration = time, .first_dependency = first, .microbatch = 0, .stage = 0, .pass = kind};
+    };
+    auto const step = [&](double forward) {
+        graph.tasks.push_back(pass(forward, 0, TaskPass::forward));
+        graph.tasks.push_back(pass(2, 0, TaskPass::backward));
+        graph.tasks.push_back({.duration = 4, .first_dependency = 0, .pass = TaskPass::step});
+    };
+    step(1);
+    step(1);
+    graph.steps = {3};
+    TaskTimes times;
+    times.start = {0, 1, 3, 6, 7, 9};
+    times.end = {1, 3, 7, 7, 9, 13};  // the first update ends beside the next forward
+    auto const timeline =
+        memory_timelines(graph, times,
+                         {.fixed = {10 * units::B}, .stages = {{5 * units::B, {}, {}}}, .updating = {7 * units::B}})
+            .front();
+    CHECK(timeline.peak == 17 * units::B);
+    std::vector<std::pair<double, double>> steps;
+    for (MemoryStep const& s : timeline.steps)
+        steps.emplace_back(s.time, s.bytes.base());
+    CHECK(steps == std::vector<std::pair<double, double>>{{0, 15}, {3, 17}, {6, 15}, {9, 17}, {13, 10}});
+}
+
 TEST_CASE("memory_timelines: a rank without work keeps what is fixed") {
     TaskGraph graph;
     graph.ranks = {{0, 0, 1}};
