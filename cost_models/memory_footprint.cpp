@@ -152,6 +152,7 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     CopiedBytes const copied = copied_bytes(load.copied, framework);
     double const again = plan.recompute == Recompute::full ? recomputed_share(plan, std::llround(load.layers)) : 0.0;
     Bytes const kept = load.kept + (1 - again) * (copied.routed * load.moe_layers + copied.gated * load.layers);
+    m.in_flight = load.in_flight;
     m.activations = load.in_flight * kept;
     if (offloads_activations(plan)) {
         // Of each pass the layer at work and the one in transfer stay, and what a weight half is still to read.

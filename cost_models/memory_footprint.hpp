@@ -50,6 +50,7 @@ struct StageMemory {
     Bytes reserved_low;
     Bytes reserved_high;
     Bytes host;            ///< in host memory: offloaded optimizer state and activations
+    double in_flight = 1;  ///< microbatches whose activations are held at the peak, in device or host memory
 
     [[nodiscard]] Bytes state() const { return weights + gradients + optimizer; }
     [[nodiscard]] Bytes allocated() const { return state() + activations + logits + buffers + workspaces; }

@@ -3,6 +3,7 @@
 #include "core/graph/copied_elements.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/graph/recomputed_layers.hpp"
+#include "simulator/held_activations.hpp"
 #include "simulator/schedules/orders.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ constexpr std::int64_t most_slots_of_a_report = 500'000;
 /// Passes and activations of some layers and ends of the model; `share`: of the layers that recompute runs again.
 ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share) {
     ChunkCost cost;
+    cost.kept = kept_of(shape, content, plan, share);
     auto const policy = static_cast<std::size_t>(plan.recompute);
     bool const reduced = gradient_sums(plan) == GradientSums::reduced;
     auto const add_backward = [&](double n, BlockPrice const& price) {
@@ -34,12 +36,10 @@ ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Paralle
         cost.forward += n * price.forward;
         add_backward(n, price);
         cost.rerun += n * share * price.rerun[policy];
-        cost.kept += n * (share * price.kept[policy] + (1 - share) * price.kept[0]);
     }
     auto const add_end = [&](BlockPrice const& price) {
         cost.forward += price.forward;
         add_backward(1, price);
-        cost.kept += price.kept[0];
     };
     if (content.embedding) add_end(shape.blocks.embedding);
     if (content.head) {
@@ -85,7 +85,8 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
 /// What one rank of a run holds.
 StageLoad load_of(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t rank) {
     StageLoad load = run.load;
-    load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, pipeline.microbatches, rank);
+    MomentStore moments;
+    load.in_flight = held_at_most(run, pipeline, plan, rank, moments);
     if (traits_of(plan.schedule).split_backward == Switch::off) return load;
     auto const chunks = as_double(plan.vpp * traits_of(plan.schedule).parameter_copies());
     auto const most = most_between_halves(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)]);
@@ -236,10 +237,13 @@ ClosedForm::Layout const& ClosedForm::layout_of(ParallelPlan const& plan) {
     layout.stages = lay_out_stages(model_, plan);
     std::vector<StageContent> const& stages = layout.stages.stages;
     for (std::size_t i = 0; i < stages.size(); ++i) {
-        if (i > 0 && stages[i] == stages[i - 1])
+        StageRun run{.content = stages[i], .first = static_cast<std::int64_t>(i), .count = 1, .chunks = {}};
+        for (std::int64_t const chunk : chunks_on_rank(plan.schedule, plan.pp, plan.vpp, run.first))
+            run.chunks.push_back(layout.stages.chunks[static_cast<std::size_t>(chunk)]);
+        if (!layout.runs.empty() && run.continues(layout.runs.back()))
             ++layout.runs.back().count;
         else
-            layout.runs.push_back({.content = stages[i], .first = static_cast<std::int64_t>(i)});
+            layout.runs.push_back(std::move(run));
     }
     return layout;
 }
@@ -270,6 +274,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     if (load.layers > 0) load.kept_by_layer = load.kept / load.layers;
     load.microbatches = as_double(microbatches(plan, workload_));
     load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, microbatches(plan, workload_), run.first);
+    stage.chunk_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan);
     load.hidden_tokens = tokens * as_double(model_.hidden);
     load.sharded_hidden_tokens = load.hidden_tokens / tp;
     load.copied = copied_elements(model_, workload_, plan);
@@ -295,6 +300,9 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
             pipeline.chunks.push_back(repeats ? pipeline.chunks.back() : passes_of(shape, chunks[c], plan, share));
         }
     }
+    for (StageCost& stage : pipeline.stages)
+        if (!stage.chunk_shares.empty())
+            stage.load.in_flight = held_at_most(stage, pipeline, plan, stage.first, moments_);
     if (plan.pp > 1) {
         // Activations between stages are split over the tensor-parallel ranks, each sends its part (arXiv:2104.04473
         // sec. 4.1).
@@ -318,9 +326,11 @@ void ClosedForm::fill_memory(StepEstimate& estimate, PipelineCost const& pipelin
         }
         first = false;
     };
-    // What waits for weight halves, and so stays of activations that are offloaded, is not the most on the first rank.
-    bool const differ = offloads_activations(plan) && traits_of(plan.schedule).split_backward == Switch::on;
+    // What waits for weight halves, and so stays of activations that are offloaded, is not the most on the first rank;
+    // nor, where not all is interleaved, what is held of chunks that differ.
+    bool const waits = offloads_activations(plan) && traits_of(plan.schedule).split_backward == Switch::on;
     for (StageCost const& cost : pipeline.stages) {
+        bool const differ = waits || (!cost.chunk_shares.empty() && !has_closed_form(plan.schedule));
         if (!differ) note(cost.load, cost.first);
         for (std::int64_t rank = cost.first; differ && rank < cost.first + cost.count; ++rank)
             note(load_of(cost, pipeline, plan, rank), rank);

@@ -6,6 +6,7 @@
 #include "cost_models/block_price.hpp"
 #include "cost_models/memory_footprint.hpp"
 #include "simulator/data_parallel.hpp"
+#include "simulator/held_passes.hpp"
 #include "simulator/pipeline_formula.hpp"
 #include "simulator/pipeline_walk.hpp"
 
@@ -61,7 +62,8 @@ struct StageCost {
     PassTime backward;  ///< without recompute
     PassTime weight;    ///< the part of `backward` that is weight gradients
     PassTime rerun;
-    StageLoad load;  ///< for the first of these ranks, which holds the most microbatches
+    StageLoad load;                    ///< for the first of these ranks, which holds the most microbatches
+    std::vector<double> chunk_shares;  ///< of each chunk in what the rank keeps of a microbatch; empty: all are equal
 };
 
 /// All stages of a pipeline, and the transfers between them.
@@ -113,6 +115,10 @@ private:
         StageContent content;
         std::int64_t first = 0;
         std::int64_t count = 1;
+        std::vector<StageContent> chunks;  ///< of one of the ranks, in model order
+        [[nodiscard]] bool continues(StageRun const& before) const {
+            return content == before.content && chunks == before.chunks;
+        }
     };
     struct Layout {
         StageLayout stages;
@@ -132,6 +138,7 @@ private:
     Pricer pricer_;
     std::map<std::tuple<ChunkPlacement, std::int64_t, std::int64_t, std::vector<std::int64_t>>, Layout> layouts_;
     ScheduleStore schedules_;
+    MomentStore moments_;
 };
 
 /// Memory of every pipeline rank, in order: the budget sheet.

@@ -5,7 +5,6 @@
 #include "core/graph/step_graph.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
-#include "simulator/pipeline_formula.hpp"
 
 #include <fmt/format.h>
 
@@ -32,7 +31,7 @@ std::string stages_text(MemorySheet const& s) {
             i > 0 && i + 1 < s.stages.size() && s.stages.size() > 12 && s.stages[i - 1].reserved() == m.reserved();
         if (repeats) continue;
         table.add_row({fmt::format("{}", i), fmt::format("{}", s.graph.layout.stages[i].layers),
-                       fmt::format("{:.4g}", in_flight(s, i)), human(m.state()), human(m.activations), human(m.logits),
+                       fmt::format("{:.4g}", m.in_flight), human(m.state()), human(m.activations), human(m.logits),
                        human(m.buffers + m.workspaces), human(m.allocated()), human(m.reserved())});
     }
     return table.text();
@@ -112,11 +111,6 @@ std::size_t fullest_stage(std::vector<StageMemory> const& stages) {
     return static_cast<std::size_t>(found - stages.begin());
 }
 
-double in_flight(MemorySheet const& s, std::size_t stage) {
-    return microbatches_in_flight(s.plan.schedule, s.plan.pp, s.plan.vpp, s.graph.microbatches,
-                                  static_cast<std::int64_t>(stage));
-}
-
 std::vector<KeptTensor> kept_tensors(MemorySheet const& s, std::size_t stage) {
     StageContent const& content = s.graph.layout.stages[stage];
     std::vector<KeptTensor> out;
@@ -166,7 +160,7 @@ std::string memory_text(MemorySheet const& s) {
     text += "\n" + state_text(s, worst);
     text += "\n" + wrapped(fmt::format("activations kept of one microbatch on stage {} ({:.4g} in flight); T tokens, t "
                                        "tp, s sequence, b micro-batch:",
-                                       worst, in_flight(s, worst)));
+                                       worst, m.in_flight));
     text += tensors_text(s, worst);
     text += "\nwhat would change (fullest stage):\n";
     Table variants(
@@ -201,7 +195,7 @@ Table memory_table(MemorySheet const& s) {
     for (std::size_t i = 0; i < s.stages.size(); ++i) {
         StageMemory const& m = s.stages[i];
         table.add_row({fmt::format("{}", i), fmt::format("{}", s.graph.layout.stages[i].layers),
-                       fmt::format("{:.4g}", in_flight(s, i)), exact(m.weights), exact(m.gradients), exact(m.optimizer),
+                       fmt::format("{:.4g}", m.in_flight), exact(m.weights), exact(m.gradients), exact(m.optimizer),
                        exact(m.activations), exact(m.logits), exact(m.buffers), exact(m.workspaces),
                        exact(m.allocated()), exact(m.reserved()), exact(m.reserved_low), exact(m.reserved_high),
                        exact(m.host)});

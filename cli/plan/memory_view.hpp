@@ -36,8 +36,6 @@ struct KeptTensor {
 std::size_t fullest_stage(std::vector<StageMemory> const& stages);
 /// Every tensor that the blocks of a stage keep.
 std::vector<KeptTensor> kept_tensors(MemorySheet const& sheet, std::size_t stage);
-/// Microbatches whose activations a stage holds at a time.
-double in_flight(MemorySheet const& sheet, std::size_t stage);
 
 /// Per stage, per tensor, and what ZeRO and recompute would change.
 std::string memory_text(MemorySheet const& sheet);

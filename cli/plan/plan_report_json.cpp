@@ -192,7 +192,8 @@ std::string memory_json(MemorySheet const& sheet) {
     json["graph_digest"] = sheet.digest;
     Json stages = Json::array();
     for (std::size_t i = 0; i < sheet.stages.size(); ++i) {
-        Json stage{{"layers", sheet.graph.layout.stages[i].layers}, {"microbatches_in_flight", in_flight(sheet, i)}};
+        Json stage{{"layers", sheet.graph.layout.stages[i].layers},
+                   {"microbatches_in_flight", sheet.stages[i].in_flight}};
         stage.update(memory_object(sheet.stages[i], sheet.limit));
         stages.push_back(std::move(stage));
     }

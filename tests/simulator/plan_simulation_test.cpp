@@ -25,9 +25,8 @@ double step_of(ClosedForm& form, ParallelPlan const& plan, SimulationRequest con
     return run.simulation.times.makespan().base();
 }
 
-/// The footprint's count of microbatches is the most that a schedule ever holds, it adds the peaks of parts, and counts
-/// the mean of a rank's chunks, which need not keep the same.
-void check_near_footprint(ClosedForm& form, ParallelPlan const& plan, double nearest = 0.7) {
+/// The footprint's count of microbatches is the most that a schedule ever holds, and it adds the peaks of parts.
+void check_near_footprint(ClosedForm& form, ParallelPlan const& plan, double nearest = 0.7, double over = 1e-9) {
     TaskGraph const graph = build_task_graph(form, plan, {.granularity = Granularity::stage});
     auto const memory = memory_timelines(graph, walk_graph(graph), memory_input(form, plan, graph));
     std::vector<StageMemory> const stages = memory_by_stage(form, plan);
@@ -35,7 +34,7 @@ void check_near_footprint(ClosedForm& form, ParallelPlan const& plan, double nea
     REQUIRE(memory.size() == stages.size());
     for (std::size_t r = 0; r < stages.size(); ++r) {
         CAPTURE(r);
-        CHECK(memory[r].peak <= stages[r].allocated() * 1.02);
+        CHECK(memory[r].peak <= stages[r].allocated() * (1 + over));
         CHECK(memory[r].peak >= stages[r].allocated() * nearest);
     }
 }
@@ -198,6 +197,38 @@ TEST_CASE("simulation: memory over time peaks where and near what the footprint 
     }
 }
 
+TEST_CASE("simulation: memory over time peaks where the footprint says of chunks with unequal layers", "[INV-34]") {
+    ModelSpec const model = llama(2048, 16, 8, 32, 5504);
+    Workload const workload{.sequence = 4096, .global_batch = 32};
+    FrameworkProfile const framework = neutral_framework();
+    ClusterSpec const machine = cluster();
+    ClosedForm form(model, workload, machine, framework, Precision::bf16);
+    ParallelPlan plan;
+    plan.pp = 2;
+    plan.vpp = 2;
+    auto const [schedule, layers] =
+        GENERATE(table<Schedule, std::vector<std::int64_t>>({{Schedule::interleaved, {14, 8, 2, 8}},
+                                                             {Schedule::interleaved, {2, 8, 14, 8}},
+                                                             {Schedule::interleaved, {12, 8, 4, 8}},
+                                                             {Schedule::interleaved, {4, 12, 12, 4}},
+                                                             {Schedule::overlapped, {14, 8, 2, 8}},
+                                                             {Schedule::breadth_first, {14, 8, 2, 8}},
+                                                             {Schedule::zb_v, {14, 8, 8, 2}},
+                                                             {Schedule::zb_v, {2, 8, 8, 14}},
+                                                             {Schedule::dualpipe_v, {14, 8, 8, 2}}}));
+    plan.schedule = schedule;
+    plan.stage_layers = layers;
+    plan.recompute = GENERATE(Recompute::none, Recompute::full);
+    plan.recompute_layers = plan.recompute == Recompute::full ? 3 : 0;
+    CAPTURE(layers);
+    check_near_footprint(form, plan, 0.93);
+    // What a search asks of the same plan, without a walk.
+    StepEstimate const quick = form.evaluate(plan);
+    CHECK(quick.peak() == form.evaluate(plan, PipelineMethod::walk).peak());
+    std::vector<StageMemory> const stages = memory_by_stage(form, plan);
+    CHECK(quick.peak() == std::max(stages[0].reserved(), stages[1].reserved()));
+}
+
 TEST_CASE("simulation: updated weights are gathered when activations are gone", "[INV-34]") {
     ModelSpec const model = llama(2048, 16, 8, 32, 5504);
     FrameworkProfile const framework = find_framework("nanotron", "test");
@@ -225,7 +256,7 @@ TEST_CASE("simulation: memory over time stays within the footprint where activat
         PlannedCase const c = draw_offloaded(random);
         ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
         CAPTURE(i);
-        check_near_footprint(form, c.plan);
+        check_near_footprint(form, c.plan, 0.7, 0.02);  // what comes back is counted by the mean of a rank's chunks
     }
 }
 

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "simulator/closed_form.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sextant {
+
+/// Activations that some layers and ends of the model keep of a microbatch; `share`: of the layers that recompute runs
+/// again.
+Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share);
+
+/// Shares of a rank's chunks, which hold `contents`, in what it keeps of a microbatch; empty where all keep the same.
+std::vector<double> shares_of(ShapeCost const& shape, StageLayout const& layout, std::span<StageContent const> contents,
+                              std::int64_t rank, ParallelPlan const& plan);
+
+/// Microbatches whose activations a rank of a run holds at its peak: by what its chunks keep, where that differs.
+double held_at_most(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t rank,
+                    MomentStore& moments);
+
+}  // namespace sextant

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "core/spec/parallel_plan.hpp"
+#include "simulator/schedules/schedule.hpp"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace sextant {
+
+/// How many passes of each of its chunks, in model order, a rank holds the activations of at one moment.
+using HeldPasses = std::vector<std::int64_t>;
+
+/// Chunks that lie on a rank, of both directions where there are two, in model order.
+std::vector<std::int64_t> chunks_on_rank(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t rank);
+
+/// The moments of a rank at which it may hold most, whatever its chunks keep: none holds as much of every chunk as
+/// another does. Activations are held from the start of the forward to the end of the backward, of its weight half
+/// where it is split.
+std::vector<HeldPasses> fullest_moments(std::span<Slot const> order, std::span<std::int64_t const> chunks);
+
+/// The same of the interleaved schedule, in pairs or not, which is not written down for that: what is held repeats with
+/// every group of microbatches.
+std::vector<HeldPasses> fullest_moments(Schedule schedule, ScheduleShape shape, std::int64_t rank);
+
+/// Microbatches of the whole rank that are as much as it holds at its peak, n_c passes of chunk c with the share w_c of
+/// what the rank keeps of a microbatch: the largest sum of n_c w_c.
+double held_microbatches(std::span<HeldPasses const> moments, std::span<double const> shares);
+
+/// Remembers the moments of interleaved ranks.
+class MomentStore {
+public:
+    std::vector<HeldPasses> const& get(Schedule schedule, ScheduleShape shape, std::int64_t rank);
+
+private:
+    std::map<std::tuple<Schedule, std::int64_t, std::int64_t, std::int64_t, std::int64_t>, std::vector<HeldPasses>>
+        known_;
+};
+
+}  // namespace sextant

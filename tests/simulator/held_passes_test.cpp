@@ -1,0 +1,62 @@
+#include "simulator/held_passes.hpp"
+
+#include "simulator/schedule_walk.hpp"
+#include "simulator/schedules/catalog.hpp"
+#include "tests/catch.hpp"
+#include "tests/simulator/sample_graph.hpp"
+
+#include <algorithm>
+#include <random>
+
+using namespace sextant;
+
+TEST_CASE("fullest_moments: of equal chunks a rank holds as many passes as its schedule's walk, for every schedule",
+          "[INV-28]") {
+    auto const [name, shape] = GENERATE(from_range(fixtures::sample_shapes()));
+    if (name == "forward-only") return;
+    CAPTURE(name, shape.ranks, shape.chunks, shape.microbatches);
+    auto const schedule = build_schedule(find_schedule(name, "test"), shape, "test");
+    ScheduleWalk const walk = walk_schedule(
+        schedule, uniform_costs(shape.stages(), {1 * units::s, 1 * units::s, 1 * units::s, 3 * units::s}));
+    for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+        std::vector<std::int64_t> chunks;
+        for (Slot const& slot : schedule.ranks[rank])
+            if (std::find(chunks.begin(), chunks.end(), slot.stage) == chunks.end()) chunks.push_back(slot.stage);
+        std::sort(chunks.begin(), chunks.end());
+        std::vector<double> const equal(chunks.size(), 1);
+        CHECK(held_microbatches(fullest_moments(schedule.ranks[rank], chunks), equal) ==
+              static_cast<double>(walk.ranks[rank].peak_in_flight));
+    }
+}
+
+TEST_CASE("fullest_moments: an interleaved rank holds what its order says, without that it is written down",
+          "[INV-28]") {
+    std::mt19937_64 random(31);
+    std::uniform_real_distribution<double> weight(0, 1);
+    auto const schedule = GENERATE(Schedule::interleaved, Schedule::overlapped);
+    auto const ranks = GENERATE(2, 3, 4, 8);
+    auto const chunks = GENERATE(2, 3, 5);
+    auto const microbatches = GENERATE(1, 2, 3, 4, 7, 8, 16, 19, 48);
+    ScheduleShape const shape{.ranks = ranks, .microbatches = microbatches, .chunks = chunks};
+    CAPTURE(name_of(schedule), ranks, chunks, microbatches);
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        std::vector<HeldPasses> const written = fullest_moments(
+            entry_of(schedule).order(shape, rank), chunks_on_rank(schedule, shape.ranks, shape.chunks, rank));
+        std::vector<HeldPasses> const known = fullest_moments(schedule, shape, rank);
+        for (int i = 0; i < 20; ++i) {
+            std::vector<double> shares(static_cast<std::size_t>(chunks));
+            std::generate(shares.begin(), shares.end(), [&] { return weight(random); });
+            REQUIRE(held_microbatches(known, shares) == held_microbatches(written, shares));
+        }
+    }
+}
+
+TEST_CASE("fullest_moments: two chunks on two ranks, by hand", "[INV-28]") {
+    // Rank 0: forwards a0 a1 b0 b1 a2, backward b0, forward a3, backward b1, forward b2, backward a0, forward b3, ...
+    std::vector<HeldPasses> moments =
+        fullest_moments(Schedule::interleaved, {.ranks = 2, .microbatches = 16, .chunks = 2}, 0);
+    std::sort(moments.begin(), moments.end());
+    CHECK(moments == std::vector<HeldPasses>{{3, 2}, {4, 1}});
+    std::vector<double> const shares{14.0 / 16, 2.0 / 16};
+    CHECK(held_microbatches(moments, shares) == Approx(58.0 / 16));
+}
