@@ -103,7 +103,12 @@ ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_
         throw InputError("{}: format '{}' is no deployment ('sextant serve plan --format json' writes one)",
                          document.name(), format);
     root.format("serving-plan", 1);
-    ServePlanFile out{.model = root.text("model"), .cluster = {}, .plan = {}};
+    ServePlanFile out{.model = root.text("model"),
+                      .cluster = {},
+                      .engine = root.text("engine", ""),
+                      .scheduler = root.text("scheduler", ""),
+                      .plan = {},
+                      .memory_utilisation = {}};
     if (root.has("prompt") && root.has("output")) {
         std::int64_t const prompt = fixed_length(root.text("prompt"));
         std::int64_t const answer = fixed_length(root.text("output"));
@@ -123,6 +128,7 @@ ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_
     out.plan.cache = cache_format_from(plan.text("kv_cache"), plan.path_to("kv_cache"));
     out.plan.max_batch = plan.integer("max_batch");
     out.plan.max_batched_tokens = plan.integer("max_batched_tokens");
+    if (plan.has("memory_utilisation")) out.memory_utilisation = plan.number("memory_utilisation");
     return out;
 }
 

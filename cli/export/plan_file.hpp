@@ -5,6 +5,7 @@
 #include "core/spec/serving_plan.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace sextant::cli {
@@ -23,7 +24,9 @@ PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank);
 /// A deployment that `sextant serve plan --format json` wrote.
 struct ServePlanFile {
     std::string model, cluster;
-    ServingPlan plan;  ///< block size, memory and imbalance are not in the file: the defaults
+    std::string engine, scheduler;  ///< empty: the file does not say
+    ServingPlan plan;               ///< block size and imbalance are not in the file: the defaults
+    std::optional<double> memory_utilisation;
     std::int64_t replicas = 1;
     std::int64_t request_length = 0;  ///< tokens of a prompt and its answer, 0: not all requests have the same
 };

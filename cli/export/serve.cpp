@@ -9,6 +9,7 @@
 #include "planner/exporters/quoting.hpp"
 #include "planner/exporters/serve_command.hpp"
 #include "planner/left_out.hpp"
+#include "simulator/serving/replica_limits.hpp"
 
 #include <CLI/App.hpp>
 
@@ -28,6 +29,7 @@ struct Options {
     std::string model_path;
     std::int64_t replicas = 1;
     std::int64_t request_length = 0;  ///< of a plan from a file
+    std::string scheduler;            ///< the same; empty: not known
     std::optional<std::int64_t> per_node;
 };
 
@@ -37,6 +39,8 @@ void fill_from_file(Options& o, Given const& given) {
     ServeOptions& s = o.serve;
     if (!given("--model")) s.model = file.model;
     if (!given("--cluster")) s.cluster = file.cluster;
+    if (!given("--engine") && !file.engine.empty()) s.engine = file.engine;
+    if (!given("--memory-utilisation") && file.memory_utilisation) s.memory_utilisation = file.memory_utilisation;
     if (!given("--tp")) s.tp = file.plan.tp;
     if (!given("--pp")) s.pp = file.plan.pp;
     if (!given("--ep")) s.ep = file.plan.ep;
@@ -50,6 +54,7 @@ void fill_from_file(Options& o, Given const& given) {
     if (!given("--max-batched-tokens")) s.max_batched_tokens = file.plan.max_batched_tokens;
     if (!given("--replicas")) o.replicas = file.replicas;
     o.request_length = file.request_length;
+    o.scheduler = file.scheduler;
 }
 
 int run(Options o, CLI::App const& app, CommandContext& context) {
@@ -73,6 +78,11 @@ int run(Options o, CLI::App const& app, CommandContext& context) {
     ServeExport exported = exporter.write(launch);
     for (std::string const& note : what.format_notes)
         exported.not_expressed.push_back({"weights", note});
+    if (std::string_view const own = scheduler_of(what.engine).name; !o.scheduler.empty() && o.scheduler != own)
+        exported.not_expressed.push_back(
+            {"scheduler", fmt::format("the plan's times are of '{}', and {} runs '{}' ('sextant serve plan --scheduler "
+                                      "{}' finds a plan for that)",
+                                      o.scheduler, exporter.name, own, own)});
     ExportFacts const facts{
         .headline = fmt::format("{} on {}: {}", named(what.model), what.cluster.name, serving_plan_text(what)),
         .nodes = (what.plan.accelerators() + per_node - 1) / per_node,

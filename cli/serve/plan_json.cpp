@@ -19,7 +19,8 @@ Json plan_json(ServingPlan const& plan) {
             {"kv_cache", name_of(plan.cache)},
             {"kv_cache_origin", name_of(plan.cache_origin)},
             {"max_batch", plan.max_batch},
-            {"max_batched_tokens", plan.max_batched_tokens}};
+            {"max_batched_tokens", plan.max_batched_tokens},
+            {"memory_utilisation", plan.memory_utilisation}};
 }
 
 Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {

@@ -98,3 +98,33 @@ TEST_CASE("export serve: the token limit is of an attention group, of which SGLa
     CHECK_THAT(chunk("5000", "4", "vllm"), contains("--max-num-batched-tokens 5000\n"));
     CHECK_THAT(chunk("5000", "4", "tensorrt-llm"), contains("--max_num_tokens 5000\n"));
 }
+
+TEST_CASE("export serve: a deployment from a file starts the engine that it is for, with its share of memory",
+          "[cli][export]") {
+    ScratchFolder const folder("export_serve_engine");
+    std::string const file = folder.path("serve.json");
+    auto const plan = [&](Arguments const& more) {
+        RunResult const result = run_sextant(Arguments{"serve", "plan", "--model", "llama-3.1-8b", "--cluster",
+                                                       "h100-sxm", "--engine", "sglang", "--memory-utilisation", "0.5",
+                                                       "--rate", "1", "--format", "json", "--output", file} +
+                                             more);
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+    };
+    auto const exported = [&](Arguments const& more) {
+        RunResult const result = run_sextant(Arguments{"export", "serve", "--plan", file, "--report", "json"} + more);
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+        return Json::parse(result.out);
+    };
+    auto const text = [](Json const& json) { return json.at("files")[0].at("text").get<std::string>(); };
+    plan({});
+    Json const own = exported({});
+    CHECK_THAT(text(own), contains("sglang") && contains("--mem-fraction-static 0.5"));
+    CHECK(own.at("not_expressed").dump().find("scheduler") == std::string::npos);
+    CHECK_THAT(text(exported({"--engine", "vllm", "--memory-utilisation", "0.8"})),
+               contains("vllm serve") && contains("--gpu-memory-utilization 0.8"));
+    plan({"--scheduler", "fcfs"});
+    CHECK_THAT(exported({}).at("not_expressed").dump(),
+               contains("the plan's times are of 'fcfs', and sglang runs 'prefill-first'"));
+}
