@@ -341,7 +341,7 @@ TEST_CASE("refine: the best plan is the same however many are asked for, and les
                           Case{"llama-3.1-8b", "h100-sxm", 64}}) {
         INFO(c.model);
         Question question;
-        question.model = find_model(c.model, "test");
+        question.model = find_model(c.model);
         question.machine = find_cluster(c.machine, "test");
         question.framework = find_framework("megatron", "test");
         question.limit = default_memory_limit(question.machine, question.framework);
