@@ -2,6 +2,7 @@
 
 #include "calibrate/import/log_line.hpp"
 #include "calibrate/import/nccl_tests_columns.hpp"
+#include "calibrate/import/nccl_tests_line.hpp"
 #include "calibrate/import/nccl_tests_ranks.hpp"
 #include "core/error.hpp"
 
@@ -51,10 +52,6 @@ Named named_in(std::string_view text) {
     return {};
 }
 
-constexpr std::array<std::string_view, 17> types{"int8",   "uint8",  "char", "int32",    "uint32",  "int",
-                                                 "int64",  "uint64", "half", "float",    "double",  "bfloat16",
-                                                 "f8e4m3", "f8e5m2", "fp8",  "fp8_e4m3", "fp8_e5m2"};
-
 /// "2.28.7" of 22807, "2.8.4" of 2804; empty when it is no such number. Source: NCCL_VERSION in nccl.h.
 std::string version_of_code(std::string_view text) {
     int code = 0;
@@ -63,46 +60,26 @@ std::string version_of_code(std::string_view text) {
     return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
 }
 
-bool is_type(std::string_view word) { return std::find(types.begin(), types.end(), word) != types.end(); }
+constexpr std::string_view too_few = "has too few columns";
+constexpr std::string_view broken = "is broken by another line";
 
-/// Where the figures of a size begin: the size, which stands two before the type, behind whatever a launcher, a
-/// container or a logger put there. None: this is no such line, or digits before it may belong to the size.
-std::optional<std::size_t> size_position(std::vector<std::string_view> const& words) {
-    for (std::size_t i = 2; i < words.size(); ++i) {
-        if (!is_type(words[i])) continue;
-        double size = 0;
-        double count = 0;
-        double other = 0;
-        bool const is_size = is_number(words[i - 2], size) && is_number(words[i - 1], count) && size >= count;
-        bool const is_whole = i < 3 || !is_number(words[i - 3], other);
-        if (is_size && is_whole) return i - 2;
-    }
-    return std::nullopt;
-}
+/// Whether a line ends where the next begins, or where the text was cut off.
+enum class LineEnd { newline, missing };
 
 class LogReader {
 public:
     explicit LogReader(std::string const& name) : name_(name) {}
 
-    void read(std::string_view raw, std::size_t number) {
+    void read(std::string_view raw, std::size_t number, LineEnd end) {
         std::string_view line = without_prefixes(raw);
         auto words = words_of(line);
         if (words.empty()) return;
-        if (!words.front().starts_with('#')) drop_trailing_time(words);
-        if (words.empty()) return;
-        double size = 0;
-        if (auto const at = size_position(words); at && !words.front().starts_with('#')) {
-            read_size({words.begin() + static_cast<std::ptrdiff_t>(*at), words.end()}, number);
-            return;
+        if (!words.front().starts_with('#')) {
+            drop_trailing_time(words);
+            if (words.empty() || read_figures(words, number)) return;
+            if (end == LineEnd::missing && has_sizes() && cut_line_ == 0 && begins_size(words_of(raw)))
+                hold(number, too_few);
         }
-        if (!words.front().starts_with('#') && is_number(words.front(), size)) {
-            // "1 048 576 262144 float": what is before the type is more than a size and a count.
-            if (words.size() > 3 && is_type(words[3])) refuse_size(words, number);
-            if (words.size() > 4 && is_type(words[4])) refuse_size(words, number);
-            read_size(words, number);
-            return;
-        }
-        if (looks_like_sizes(words)) refuse_size(words, number);
         if (auto const comment = line.find("# "); comment != std::string_view::npos && comment > 0) {
             line = line.substr(comment);  // behind something that no launcher of ours is known to print
             words = words_of(line);
@@ -111,21 +88,33 @@ public:
     }
 
     std::vector<NcclTestsLog> take() {
-        if (has_sizes() || runs_.empty()) finish_run();
+        if (has_sizes() || cut_line_ > 0 || runs_.empty()) finish_run();
         return std::move(runs_);
     }
 
 private:
     [[nodiscard]] bool has_sizes() const { return columns_ > 0; }
 
-    /// A line with the figures of a size, whatever it begins with: it may not be lost.
-    static bool looks_like_sizes(std::vector<std::string_view> const& words) {
-        if (words.size() < 8 || words.front().starts_with('#')) return false;
-        auto const figures = std::span(words).last(4);
-        return std::all_of(figures.begin(), figures.begin() + 3, [](std::string_view word) {
-            double value = 0;
-            return is_number(word, value);
-        });
+    /// Whether the line is of a size, or of what another line left of one.
+    bool read_figures(std::vector<std::string_view>& words, std::size_t number) {
+        std::size_t const message = message_position(words);
+        auto const at = size_position(words, head_);
+        if (at && *at < message) {
+            if (!has_head_ && words.size() - *at < head_.least()) return false;
+            std::vector<std::string_view> figures{words.begin() + static_cast<std::ptrdiff_t>(*at),
+                                                  words.begin() + static_cast<std::ptrdiff_t>(message)};
+            if (message == words.size())
+                read_size(std::move(figures), number);
+            else
+                read_size_before_message(std::move(figures), number);
+            return true;
+        }
+        if (message < words.size()) return false;
+        if (has_figures_of_size(words, head_)) refuse_size(words, number);
+        if (cut_line_ == 0 || !is_rest_of_size(words, head_)) return false;
+        ++run_.skipped[std::string(broken)];
+        cut_line_ = 0;
+        return true;
     }
 
     void read_head(std::string_view line, std::vector<std::string_view> const& words) {
@@ -140,10 +129,14 @@ private:
         find_version(line);
         if (has("#wrong")) counts_wrong_ = true;
         if (rank) ranks_.add(line, words);
-        if (auto const columns = nccl_tests_columns(words)) head_ = *columns;
+        if (auto const columns = nccl_tests_columns(words)) {
+            head_ = *columns;
+            has_head_ = true;
+        }
     }
 
     void finish_run() {
+        if (cut_line_ > 0 && (!has_sizes() || cut_why_ != too_few)) refuse(cut_line_, cut_why_);
         if (!has_sizes()) throw InputError("{}: has no line with a size and times", name_);
         if (ranks_.empty())
             throw InputError(
@@ -163,6 +156,7 @@ private:
         run_.library_version = std::move(version);
         ranks_ = {};
         head_ = {};
+        has_head_ = false;
         columns_ = cut_line_ = 0;
         ratio_.reset();
     }
@@ -179,8 +173,11 @@ private:
         if (run_.collective.empty())
             throw InputError("{}: does not say which collective it is (the log or its name holds e.g. all_reduce_perf)",
                              name_);
-        if (run_.ranks % run_.hosts != 0)
-            throw InputError("{}: {} ranks on {} hosts (as many on each are expected)", name_, run_.ranks, run_.hosts);
+        if (!ranks_.fills_hosts_evenly())
+            throw InputError(
+                "{}: {} ranks on {} hosts, more on one than on another (as many on each are expected: run "
+                "it so, mpirun -N 8)",
+                name_, run_.ranks, run_.hosts);
         check_bus_bandwidth();
     }
 
@@ -204,28 +201,45 @@ private:
         refuse(number, fmt::format("'{}' is no size in bytes", words.front().substr(0, 40)));
     }
 
-    /// The first line of sizes settles how many columns they have.
-    void begin_sizes(std::size_t columns, std::size_t number) {
-        if (columns < head_.least() && head_.sides == 2) head_.sides = 1;  // the other side was not measured
-        if (columns < head_.least()) refuse(number, "has too few columns");
+    /// The first line of sizes settles how many columns they have. False: it has too few even for one side.
+    bool begin_sizes(std::size_t columns, std::size_t number) {
+        if (columns < head_.least() && head_.sides == 2) {
+            if (columns < head_.least() - head_.side) return false;
+            head_.sides = 1;  // the other side was not measured
+        }
+        if (columns < head_.least()) return false;
         if (columns > head_.most()) refuse(number, "has more columns than its head");
         columns_ = columns;
+        return true;
+    }
+
+    /// A line that a message of the library was printed into: the size counts if all its times stand before that.
+    void read_size_before_message(std::vector<std::string_view> words, std::size_t number) {
+        if (!has_sizes() || words.size() < columns_) {
+            ++run_.skipped[std::string(broken)];
+            return;
+        }
+        words.resize(columns_);
+        read_size(std::move(words), number);
+    }
+
+    /// A line that something else may have been printed into, or the end of the run: what follows tells.
+    void hold(std::size_t number, std::string_view why) {
+        cut_line_ = number;
+        cut_why_ = why;
     }
 
     /// size count type [redop] [root] time algbw busbw #wrong ... time algbw busbw #wrong ...
     void read_size(std::vector<std::string_view> words, std::size_t number) {
         if (std::size_t const most = has_sizes() ? columns_ : head_.most(); head_.timestamp && words.size() > most)
             words.resize(most);  // a time that was cut off
-        if (cut_line_ > 0) refuse(cut_line_, "has too few columns");
+        if (cut_line_ > 0) refuse(cut_line_, cut_why_);
         double size = 0;
         static_cast<void>(is_number(words.front(), size));
         if (!(size >= 0) || size > 1e18 || size != std::floor(size)) refuse(number, "the size is not a whole number");
-        if (has_sizes() && words.size() < columns_) {  // no harm where nothing of the run follows
-            cut_line_ = number;
-            return;
-        }
-        if (has_sizes() && words.size() > columns_) refuse(number, "has more columns than the lines before it");
-        if (!has_sizes()) begin_sizes(words.size(), number);
+        if (has_sizes() && words.size() < columns_) return hold(number, too_few);
+        if (has_sizes() && words.size() > columns_) return hold(number, "has more columns than the lines before it");
+        if (!has_sizes() && !begin_sizes(words.size(), number)) return hold(number, too_few);
         if (size == 0) {  // less than one element for each rank
             ++run_.skipped["is of no bytes"];
             return;
@@ -247,7 +261,8 @@ private:
             wrong = wrong || (counts_wrong_ && is_number(cells[3], errors) && errors > 0);
             double algorithm = 0;
             double bus = 0;
-            if (is_number(cells[1], algorithm) && is_number(cells[2], bus) && algorithm >= 1) ratio_ = bus / algorithm;
+            if (is_number(cells[1], algorithm) && is_number(cells[2], bus) && algorithm >= 1)
+                ratio_ = {bus / algorithm, number};
         }
         if (wrong)
             ++run_.skipped["has wrong results (#wrong)"];
@@ -260,11 +275,13 @@ private:
         if (!ratio_) return;
         try {
             double const factor = bus_bandwidth_factor(collective_kind_of(run_.collective), run_.ranks);
-            if (std::abs(*ratio_ / factor - 1) > 0.03)
+            if (std::abs(ratio_->value / factor - 1) > 0.03)
                 throw InputError(
-                    "{}: busbw is {:.3g} times algbw, not {:.3g} as of {} over {} ranks (is it another collective, is "
-                    "the list of ranks not whole, or was nccl-tests built without MPI=1?)",
-                    name_, *ratio_, factor, run_.collective, run_.ranks);
+                    "{}: line {}{}: busbw is {:.3g} times algbw, not {:.3g} as of {} over {} ranks (is it another "
+                    "collective: give each a file of its own, named after it; is the list of ranks not whole, or was "
+                    "nccl-tests built without MPI=1?)",
+                    name_, ratio_->line, runs_.empty() ? "" : fmt::format(", run {}", runs_.size() + 1), ratio_->value,
+                    factor, run_.collective, run_.ranks);
         } catch (RowSkip const&) {  // no model of it, and no factor
         }
     }
@@ -287,10 +304,16 @@ private:
     NcclTestsLog run_;  ///< the one that is being read
     NcclTestsRanks ranks_;
     NcclTestsColumns head_;
+    bool has_head_ = false;     ///< of its columns; else they are those of most versions
     std::size_t columns_ = 0;   ///< of its lines with a size; 0: there was none yet
-    std::size_t cut_line_ = 0;  ///< a line with fewer
+    std::size_t cut_line_ = 0;  ///< a line with fewer or more
+    std::string_view cut_why_ = too_few;
     bool counts_wrong_ = false;
-    std::optional<double> ratio_;  ///< of busbw to algbw, of the last line where both have digits
+    struct Ratio {
+        double value = 0;
+        std::size_t line = 0;
+    };
+    std::optional<Ratio> ratio_;  ///< of busbw to algbw, of the last line where both have digits
 };
 
 }  // namespace
@@ -317,7 +340,8 @@ std::vector<NcclTestsLog> read_nccl_tests_log(std::string_view coloured, std::st
     std::size_t number = 0;
     for (std::size_t begin = 0; begin < text.size();) {
         std::size_t const end = std::min(text.find('\n', begin), text.size());
-        reader.read(std::string_view(text).substr(begin, end - begin), ++number);
+        reader.read(std::string_view(text).substr(begin, end - begin), ++number,
+                    end < text.size() ? LineEnd::newline : LineEnd::missing);
         begin = end + 1;
     }
     return reader.take();

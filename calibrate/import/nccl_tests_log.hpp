@@ -29,14 +29,15 @@ std::string_view foreign_benchmark(std::string_view text);
 /// host and device, column heads) and lines of a size each. A run begins with its parameters, its list of ranks or the
 /// name of its program; a list of ranks that another follows is of a start that failed. What stands before a line
 /// ("[1,0]<stdout>:", "0: ", a time, a pod, a logger's name) and colours are dropped: a line of a size is known by the
-/// type of its elements; other lines that are neither are skipped. The collective is the program's name
+/// type of its elements; other lines that are neither are skipped, as are what NCCL and other processes print into one:
+/// that size is left out, unless all its times stand before. The collective is the program's name
 /// ("all_reduce_perf") where one is printed; else the file's: one called all_gather.log is one. Times are the
 /// out-of-place and in-place columns in us, the lesser counts; sizes as printed. The last line of a run may be cut off.
 /// Left out with the reason are runs of separate processes, of one rank, of groups that differ, and with the
 /// processor's times.
 /// @throws InputError: no line with a size; no list of ranks; a collective that is not said, or whose bus bandwidth is
 /// not that of the columns; a line with a size whose other cells are no numbers, a time that is negative or not finite;
-/// ranks that do not divide over the hosts.
+/// hosts with more ranks than others.
 std::vector<NcclTestsLog> read_nccl_tests_log(std::string_view text, std::string const& name);
 
 }  // namespace sextant

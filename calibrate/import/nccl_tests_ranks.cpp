@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -43,14 +44,19 @@ void NcclTestsRanks::add(std::string_view line, Words const& words) {
 
 NcclTestsRanks::Shape NcclTestsRanks::shape_of(std::int64_t group) const {
     Shape shape;
-    std::set<std::string_view> hosts;
+    std::map<std::string_view, std::int64_t> hosts;
     for (Listed const& one : listed_) {
         if (one.group != group) continue;
         ++shape.ranks;
-        hosts.insert(one.host);
+        shape.most = std::max(shape.most, ++hosts[one.host]);
     }
     shape.hosts = static_cast<std::int64_t>(hosts.size());
     return shape;
+}
+
+bool NcclTestsRanks::fills_hosts_evenly() const {
+    Shape const shape = shape_of(listed_.front().group);
+    return shape.most * shape.hosts == shape.ranks;
 }
 
 std::string NcclTestsRanks::problem() const {

@@ -23,6 +23,7 @@ public:
     [[nodiscard]] bool empty() const { return listed_.empty(); }
     [[nodiscard]] std::int64_t ranks() const { return shape_of(listed_.front().group).ranks; }  ///< of one group
     [[nodiscard]] std::int64_t hosts() const { return shape_of(listed_.front().group).hosts; }  ///< of one group
+    [[nodiscard]] bool fills_hosts_evenly() const;                       ///< each has as many ranks of one group
     [[nodiscard]] std::string const& device() const { return device_; }  ///< of the first rank, as the driver names it
 
     /// Why the times are of no one collective, or of none that is known; empty: they are of one.
@@ -37,6 +38,7 @@ private:
     struct Shape {
         std::int64_t ranks = 0;
         std::int64_t hosts = 0;
+        std::int64_t most = 0;  ///< ranks on one host
         bool operator==(Shape const&) const = default;
     };
     [[nodiscard]] Shape shape_of(std::int64_t group) const;
