@@ -1,6 +1,7 @@
 #include "calibrate/collective_screen.hpp"
 
 #include "calibrate/row_screen.hpp"
+#include "core/error.hpp"
 #include "core/spec/network_calibration.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +28,34 @@ BytesPerSecond link_rate(CollectiveMeasurement const& row) {
     return std::max(inside, nic * per_domain);
 }
 
-bool is_faster_than_links(CollectiveMeasurement const& row) {
-    return row.bytes * bus_bandwidth_factor(row.kind, row.group().size) / row.measured > most_of_link * link_rate(row);
+double bus_rate_of(CollectiveMeasurement const& row, BytesPerSecond rate) {
+    return row.bytes * bus_bandwidth_factor(row.kind, row.group().size) / row.measured / rate;
+}
+
+bool is_faster_than_links(CollectiveMeasurement const& row) { return bus_rate_of(row, link_rate(row)) > most_of_link; }
+
+/// What the slowest part of a ring is good for: between domains their NICs, however quick they are inside.
+BytesPerSecond narrowest_rate(CollectiveMeasurement const& row) {
+    if (!row.between_domains()) return link_rate(row);
+    BytesPerSecond const nic = row.machine->cluster.scale_out->bandwidth.value;
+    return std::min(link_rate(row), nic * static_cast<double>(row.group().ranks_per_domain));
+}
+
+/// @throws InputError where all large rows are so slow that their unit is less than it should be.
+void require_rates(std::vector<CollectiveMeasurement> const& rows, ClusterSpec const& cluster) {
+    constexpr double least_of_link = 0.01;    // assumed: Ethernet that a node's accelerators share reaches 0.1
+    constexpr Bytes large = 64 * units::MiB;  // of which latencies take little
+    for (bool const between : {false, true}) {
+        double best = 0;
+        for (CollectiveMeasurement const& row : rows)
+            if (row.bytes >= large && row.between_domains() == between)
+                best = std::max(best, bus_rate_of(row, narrowest_rate(row)));
+        if (best > 0 && best < least_of_link)
+            throw InputError(
+                "calibrate fit: the quickest large collective {} reaches {:.2g} % of the links of {} (are the times in "
+                "nanoseconds? time_us_oop and time_us_ip are in microseconds: divide them by 1000)",
+                between ? "between domains" : "in one domain", 100 * best, cluster.name);
+    }
 }
 
 /// Whether the row's cluster has constants of its own, and they say something else.
@@ -62,9 +89,11 @@ std::size_t drop_repeats(std::vector<CollectiveMeasurement>& rows) {
 std::map<std::string, std::size_t> drop_impossible(std::vector<CollectiveMeasurement>& rows,
                                                    ClusterSpec const& cluster) {
     auto const why_not = [&](CollectiveMeasurement const& row) { return why_impossible(row, cluster); };
-    return drop_rows(rows, why_not, cluster.name,
-                     "are their times in microseconds and their sizes in bytes? A machine that differs so much needs a "
-                     "cluster file under a name of its own");
+    auto dropped = drop_rows(rows, why_not, cluster.name,
+                             "are their times in microseconds and their sizes in bytes? A machine that differs so much "
+                             "needs a cluster file under a name of its own");
+    require_rates(rows, cluster);
+    return dropped;
 }
 
 }  // namespace sextant

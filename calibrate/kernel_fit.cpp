@@ -240,8 +240,7 @@ std::string held_out_words(std::vector<KernelMeasurement> const& rows) {
 void add_shipped_marks(KernelFit& fit, KernelFit const& shipped) {
     if (shipped.seen.empty()) return fit.seen.clear();
     std::vector<std::uint32_t> all;
-    std::set_union(fit.seen.begin(), fit.seen.end(), shipped.seen.begin(), shipped.seen.end(),
-                   std::back_inserter(all));
+    std::set_union(fit.seen.begin(), fit.seen.end(), shipped.seen.begin(), shipped.seen.end(), std::back_inserter(all));
     fit.seen = std::move(all);
 }
 
@@ -250,6 +249,25 @@ void add_shipped_marks(KernelFit& fit, KernelFit const& shipped) {
 void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {
     fit.intervals = hull_of(fit.intervals, shipped.intervals);
     if (fit.large_efficiency <= 0) fit.large_efficiency = shipped.large_efficiency;
+}
+
+/// @throws InputError when a calibration cannot say how far the times lie apart.
+void require_agreement(KernelFit const& fit) {
+    auto const is_wide = [](TimeInterval const& factors) {
+        return factors.low * most_interval_factor < 1 || factors.high > most_interval_factor;
+    };
+    auto const is_steep = [](ResidualGrid const& grid) {
+        return std::any_of(grid.values().begin(), grid.values().end(),
+                           [](double value) { return std::abs(value) > most_grid_value; });
+    };
+    bool const wide = is_wide(fit.outside) || std::any_of(fit.intervals.begin(), fit.intervals.end(),
+                                                          [&](auto const& band) { return is_wide(band.factors); });
+    if (wide || is_steep(fit.residual) || is_steep(fit.waves))
+        throw InputError(
+            "fit of {} {}: times of like shapes lie hundreds of times apart (are some rows in another unit, "
+            "nanoseconds "
+            "or milliseconds? latency_us is in microseconds)",
+            name_of(fit.kind), fit.variant);
 }
 
 }  // namespace
@@ -307,6 +325,7 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
         keep_shipped_doubt(fit, *choices.shipped);
         add_shipped_marks(fit, *choices.shipped);
     }
+    require_agreement(fit);
     return fit;
 }
 

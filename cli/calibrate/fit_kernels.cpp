@@ -43,6 +43,7 @@ std::string short_source(std::string const& reference) {
 }
 
 std::string why_not_fitted(KernelCase const& row, AcceleratorProfile const& device) {
+    if (!row.measured) return "has no time";
     GemmFormat const* const format = find_gemm_format(row.variant);
     if (std::holds_alternative<Gemm>(row.what) && format != nullptr && !device.multiplies(*format))
         return fmt::format("{} states no peak in {}", device.name, format->name);

@@ -32,6 +32,11 @@ struct KernelInterval {
     TimeInterval factors;
 };
 
+/// Bounds of what a calibration may say: of an interval's factors, and of a grid's logarithms. Beyond, the rows
+/// contradict one another.
+inline constexpr double most_interval_factor = 1e3;
+inline constexpr double most_grid_value = 6;
+
 /// One kernel in one variant, fitted: the constants of its model, and what they leave unexplained.
 struct KernelFit {
     KernelKind kind = KernelKind::gemm;

@@ -30,7 +30,8 @@ std::int64_t row_count(ObjectReader& in) {
 }
 
 TimeInterval read_interval(ObjectReader& in) {
-    return {.low = number_between(in, "low", 1e-3, 1), .high = number_between(in, "high", 1, 1e3)};
+    return {.low = number_between(in, "low", 1 / most_interval_factor, 1),
+            .high = number_between(in, "high", 1, most_interval_factor)};
 }
 
 ResidualGrid read_grid(ObjectReader in) {
@@ -44,7 +45,7 @@ ResidualGrid read_grid(ObjectReader in) {
     std::vector<double> values = in.numbers("values");
     for (double& value : values) {
         value *= step;
-        check_range(value, -6, 6, in, "values");
+        check_range(value, -most_grid_value, most_grid_value, in, "values");
     }
     in.finish();
     try {

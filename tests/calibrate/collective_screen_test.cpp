@@ -71,6 +71,11 @@ TEST_CASE("drop_impossible: a table in another unit is refused, and what to look
     // Of a machine that nobody measured nothing but its links is known.
     auto slow = as_predicted("l20-pcie", 1, 20);
     CHECK(total(drop_impossible(slow, find_cluster("l20-pcie", "test"))) == 0);
+    for (std::int64_t const domains : {1, 2}) {
+        auto nanoseconds = as_predicted("l20-pcie", domains, 1000);
+        CHECK_THROWS_WITH(drop_impossible(nanoseconds, find_cluster("l20-pcie", "test")),
+                          Catch::Contains("% of the links of l20-pcie") && Catch::Contains("in nanoseconds?"));
+    }
 }
 
 TEST_CASE("drop_repeats: a run that is given twice is taken once, another size, time or run is another row") {

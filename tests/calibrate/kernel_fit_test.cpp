@@ -245,6 +245,15 @@ TEST_CASE("fit_kernel: rows of a device that is faster than the one they are sai
                       Catch::Contains("times the peak of a100-sxm-80gb (are the rows of this device?)"));
 }
 
+TEST_CASE("fit_kernel: rows in several units are refused in words") {
+    AcceleratorProfile const device = accelerator();
+    auto rows = products(device, known_constants(), 200, 0.02);
+    for (std::size_t i = 0; i < rows.size(); i += 3)
+        rows[i].row.measured = 1e-4 * *rows[i].row.measured;
+    CHECK_THROWS_WITH(fit_kernel(rows, {.threads = 1, .starts = 1}),
+                      contains("fit of gemm bf16: ") && contains("are some rows in another unit"));
+}
+
 TEST_CASE("transfer_errors: what two devices of one chip have in common beside the formula carries over") {
     AcceleratorProfile const one = accelerator();
     AcceleratorProfile other = accelerator();

@@ -4,6 +4,8 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
+
 using namespace sextant;
 
 namespace {
@@ -63,6 +65,59 @@ TEST_CASE("drop_impossible: of a device that nobody measured, what is read faste
         auto const& d = std::get<DecodeAttention>(row.row.what);
         CHECK(4.0 * static_cast<double>(d.batch * d.kv_heads * d.keys * d.head_dim) < 8 * device.l2.value.base());
     }
+}
+
+namespace {
+
+/// Products of a device that nobody measured, small ones of decodes among them, at 60 % of its peak or memory.
+std::vector<KernelMeasurement> products(AcceleratorProfile const& device, double factor) {
+    std::vector<KernelMeasurement> rows;
+    for (std::int64_t const m : {1, 64, 1024, 8192})
+        for (std::int64_t const n : {512, 4096, 14336, 131072}) {
+            KernelCase row;
+            row.what = Gemm{.m = m, .n = n, .k = 4096};
+            row.variant = "fp16";
+            row.device = device.name;
+            double const flops = 2.0 * static_cast<double>(m * n) * 4096;
+            double const bytes = 2.0 * static_cast<double>(n) * 4096;
+            double const least = std::max(flops / device.peak_of(Precision::fp16).value.base(),
+                                          bytes / device.memory_bandwidth.value.base());
+            row.measured = factor * (4e-6 + least / 0.6) * units::s;
+            rows.push_back(*kernel_measurement(row, device));
+        }
+    return rows;
+}
+
+}  // namespace
+
+TEST_CASE("drop_impossible: times 1000 times too long are refused on a device that nobody measured, slow ones stay") {
+    AcceleratorProfile const device = find_accelerator("a30", "test");
+    for (double const factor : {1.0, 10.0, 100.0}) {  // the last: one core of many
+        auto rows = products(device, factor);
+        CHECK(drop_impossible(rows).empty());
+    }
+    auto rows = products(device, 1000);
+    CHECK_THROWS_WITH(drop_impossible(rows),
+                      Catch::Contains("% of what peak and memory of a30 allow") && Catch::Contains("in nanoseconds?"));
+    rows = decodes(device, 1000);
+    CHECK_THROWS_WITH(drop_impossible(rows), Catch::Contains("decode") && Catch::Contains("in nanoseconds?"));
+}
+
+TEST_CASE("drop_impossible: products 1000 times too short are left out, all of them are refused") {
+    AcceleratorProfile const device = find_accelerator("a30", "test");
+    auto rows = products(device, 1e-3);
+    CHECK_THROWS_WITH(drop_impossible(rows), Catch::Contains("16 of 16 rows cannot be of this device") &&
+                                                 Catch::Contains("in milliseconds or seconds?"));
+    rows = products(device, 1);
+    auto const few = products(device, 1e-3);
+    rows.insert(rows.end(), few.begin(), few.begin() + 6);
+    std::size_t dropped = 0;
+    for (auto const& [reason, count] : drop_impossible(rows)) {
+        CHECK_THAT(reason, Catch::Contains("in milliseconds or seconds?"));
+        dropped += count;
+    }
+    CHECK(dropped == 6);
+    CHECK(rows.size() == 16);
 }
 
 TEST_CASE("drop_repeats: a table that is given twice is taken once, another time or cache is another row") {
