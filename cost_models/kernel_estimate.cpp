@@ -21,8 +21,10 @@ struct Choice {
     std::size_t count = 0;
     KernelFit const* fit = nullptr;
     bool own = false;
+    bool sister = false;                            ///< own, but of the other 16-bit format
     bool gridded = false;                           ///< the fit's grids belong to this device
     std::shared_ptr<KernelCalibration const> keep;  ///< holds what `fit` points into
+    [[nodiscard]] bool of_device() const { return own || sister; }
     [[nodiscard]] std::span<double const> constants() const { return std::span(values).first(count); }
 };
 
@@ -50,6 +52,17 @@ KernelFit const* find_any(KernelCalibration const& calibration, KernelKind kind,
     return calibration.find(kind, "bf16/bf16" + std::string(variant.substr(sharing)));
 }
 
+/// The other 16-bit format, where the device multiplies both at one rate: the tiles and the bytes are the same. Empty:
+/// there is none.
+std::string_view sister_of(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
+    if (kind != KernelKind::gemm || (variant != "bf16" && variant != "fp16")) return "";
+    auto const bf16 = accelerator.peak.find(Precision::bf16);
+    auto const fp16 = accelerator.peak.find(Precision::fp16);
+    bool const both = bf16 != accelerator.peak.end() && fp16 != accelerator.peak.end();
+    if (!both || bf16->second.value != fp16->second.value) return "";
+    return variant == "bf16" ? "fp16" : "bf16";
+}
+
 Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
     Choice choice;
     auto const take = [&](std::shared_ptr<KernelCalibration const> const& from, KernelFit const* fit) {
@@ -57,10 +70,12 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
         choice.fit = fit;
         choice.keep = from;
         choice.own = !from->is_class() && fit->variant == variant;
+        choice.sister = !from->is_class() && fit->variant == sister_of(accelerator, kind, variant);
         choice.gridded = from->grids_hold(accelerator.multiprocessors.value);
     };
     if (auto const& own = accelerator.kernels) {
         take(own, own->find(kind, variant));
+        if (!own->is_class()) take(own, own->find(kind, sister_of(accelerator, kind, variant)));
         for (std::string const& wider : {"class-" + accelerator.generation, std::string("class-any")}) {
             if (choice.fit != nullptr) break;
             auto const of_class = shipped_kernel_calibration(wider);
@@ -78,15 +93,28 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
     return choice;
 }
 
+/// assumed: what libraries make of the other 16-bit format differs by less than their times from the model's
+TimeInterval widened_for_sister(TimeInterval const& factors) {
+    constexpr double power = 1.5;
+    return {.low = std::pow(factors.low, power), .high = std::pow(factors.high, power)};
+}
+
+KernelSupport support_of(Choice const& choice, bool inside) {
+    if (choice.sister) return KernelSupport::by_format;
+    if (!choice.own) return KernelSupport::by_class;
+    return inside ? KernelSupport::measured : KernelSupport::extended;
+}
+
 /// The model's time with the residual and the interval that belong to the choice.
 KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const> at) {
     KernelEstimate out{.time = time, .factors = assumed_kernel_factors, .support = KernelSupport::assumed};
     if (choice.fit == nullptr) return out;
     if (choice.gridded) out.time *= std::exp(choice.fit->residual.value(at));
     bool const inside = choice.gridded && choice.fit->residual.covers(at);
-    out.support = !choice.own ? KernelSupport::by_class : (inside ? KernelSupport::measured : KernelSupport::extended);
+    out.support = support_of(choice, inside);
     out.factors =
         inside ? interval_at(choice.fit->intervals, out.time.base(), choice.fit->outside) : choice.fit->outside;
+    if (choice.sister) out.factors = widened_for_sister(out.factors);
     return out;
 }
 
@@ -94,7 +122,7 @@ KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const
 /// `efficiency` is of the devices that were; 0: not known.
 double profile_scale(Choice const& choice, double efficiency, double start, double reached) {
     if (choice.fit == nullptr) return efficiency / start;
-    return choice.own || reached <= 0 ? 1 : efficiency / reached;
+    return choice.of_device() || reached <= 0 ? 1 : efficiency / reached;
 }
 
 /// The estimate and its interval no quicker than this.
@@ -106,7 +134,7 @@ void keep_above(KernelEstimate& estimate, Seconds least) {
 /// Grids of the same chip at a higher clock or power know nothing of this device's peak, nor do those of small products
 /// of its own what large ones reach. A device that was measured above its peak is taken at that.
 void keep_below_peak(KernelEstimate& estimate, double work, double peak, Choice const& choice) {
-    double const share = choice.own ? std::max(1.0, choice.fit->large_efficiency) : 1;
+    double const share = choice.of_device() ? std::max(1.0, choice.fit->large_efficiency) : 1;
     keep_above(estimate, work / (peak * share) * units::s);
 }
 
@@ -131,6 +159,7 @@ std::string_view name_of(KernelSupport support) {
     switch (support) {
         case KernelSupport::measured: return "measured";
         case KernelSupport::extended: return "extended";
+        case KernelSupport::by_format: return "by format";
         case KernelSupport::by_class: return "by class";
         case KernelSupport::assumed: return "assumed";
     }

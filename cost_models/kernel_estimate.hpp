@@ -15,10 +15,11 @@ namespace sextant {
 
 /// What a predicted kernel time stands on.
 enum class KernelSupport : std::uint8_t {
-    measured,  ///< this kernel was measured on this device, at shapes around this one
-    extended,  ///< on this device, but at other shapes
-    by_class,  ///< on other devices of the class
-    assumed    ///< on none: the starts of the constants
+    measured,   ///< this kernel was measured on this device, at shapes around this one
+    extended,   ///< on this device, but at other shapes
+    by_format,  ///< on this device, in the other 16-bit format
+    by_class,   ///< on other devices of the class
+    assumed     ///< on none: the starts of the constants
 };
 std::string_view name_of(KernelSupport support);
 
@@ -39,6 +40,7 @@ inline constexpr TimeInterval assumed_kernel_factors{.low = 0.5, .high = 2};
 enum class Quantising : std::uint8_t { apart, included };
 
 /// Matrix products of one launch, by `gemm_model` with the device's fitted constants and residual. A device without
+/// measurements in bf16 gets those in fp16, and the other way round, where its peak is the same in both; one without
 /// measurements of its own gets the constants of its class, its rate scaled by `gemm_efficiency` against that of the
 /// class. A processor's products (generation "cpu") are those of `host_gemm_model`.
 /// @throws InputError when the device has no peak for the format.

@@ -35,6 +35,7 @@ char const* what_it_stands_on(KernelSupport support) {
     switch (support) {
         case KernelSupport::measured: return "measurements around this shape";
         case KernelSupport::extended: return "measurements of this device at other shapes";
+        case KernelSupport::by_format: return "measurements of this device in the other 16-bit format";
         case KernelSupport::by_class: return "measurements of other devices or kernels";
         case KernelSupport::assumed: return "no measurement";
     }

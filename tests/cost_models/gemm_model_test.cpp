@@ -5,6 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -261,4 +262,30 @@ TEST_CASE("quantise_model: a constant and three bytes per activation at the memo
     value(c, GemmConstant::quantise_passes) = 2;
     value(c, GemmConstant::memory) = 0.5;
     CHECK(quantise_model({.m = 1000, .n = 7, .k = 1000}, rates, c).base() == Approx(5e-6 + 2 * 3e6 / 1.5e12));
+}
+
+TEST_CASE("estimate_product: a device's own fit in one 16-bit format serves the other, before those of its class") {
+    AcceleratorProfile device = find_accelerator("h100-sxm", "test");
+    auto const mine = std::make_shared<KernelCalibration>(*device.kernels);
+    device.kernels = mine;
+    auto const estimate = [&](Precision precision) {
+        return estimate_product({.m = 512, .n = 4096, .k = 4096}, gemm_format(precision), device,
+                                {.cache = CacheState::hot});
+    };
+    for (auto const& [measured, other] :
+         {std::pair(Precision::bf16, Precision::fp16), std::pair(Precision::fp16, Precision::bf16)}) {
+        auto const fit = std::find_if(mine->fits.begin(), mine->fits.end(), [](KernelFit const& f) {
+            return f.kind == KernelKind::gemm && (f.variant == "bf16" || f.variant == "fp16");
+        });
+        fit->variant = gemm_format(measured).name;
+        KernelEstimate const own = estimate(measured);
+        KernelEstimate const sister = estimate(other);
+        CHECK(own.support == KernelSupport::measured);
+        CHECK(sister.support == KernelSupport::by_format);
+        CHECK(sister.time == own.time);
+        CHECK(sister.factors.high == Approx(std::pow(own.factors.high, 1.5)));
+    }
+    // Where the rates differ, so do the kernels.
+    device.peak.at(Precision::fp16).value = 0.5 * device.peak.at(Precision::fp16).value;
+    CHECK(estimate(Precision::bf16).support == KernelSupport::by_class);
 }
