@@ -42,7 +42,18 @@ std::vector<std::size_t> CsvTable::require(std::vector<std::string_view> const& 
     return positions;
 }
 
+void check_separator(std::string_view header, std::string const& name) {
+    if (header.find(',') != std::string_view::npos) return;
+    for (auto const& [separator, what] : {std::pair(';', "semicolons"), std::pair('\t', "tabs")})
+        if (header.find(separator) != std::string_view::npos)
+            throw InputError(
+                "{}: its columns are parted by {} (commas are expected, and points in numbers: save it so, as "
+                "with pandas: read_csv(FILE, sep=None, engine='python', decimal=','), to_csv)",
+                name, what);
+}
+
 void check_csv_header(std::vector<std::string> header, std::string const& name) {
+    if (header.size() == 1) check_separator(header.front(), name);
     std::sort(header.begin(), header.end());
     if (auto const twice = std::adjacent_find(header.begin(), header.end()); twice != header.end())
         throw InputError("{}: column '{}' is in the header twice (names must differ)", name, *twice);
@@ -50,8 +61,10 @@ void check_csv_header(std::vector<std::string> header, std::string const& name) 
 
 void check_csv_record(CsvRecord const& record, std::size_t columns, std::string const& name) {
     if (record.cells.size() != columns)
-        throw InputError("{}: line {}: {} cells (the header has {}; a cell with a comma in it stands in quotes)", name,
-                         record.line, record.cells.size(), columns);
+        throw InputError(
+            "{}: line {}: {} cells (the header has {}; a cell with a comma in it stands in quotes, a number has a "
+            "decimal point)",
+            name, record.line, record.cells.size(), columns);
 }
 
 CsvTable parse_csv(std::string_view text, std::string name) {

@@ -1,8 +1,10 @@
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
+#include "core/csv_records.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace sextant {
@@ -47,6 +49,10 @@ Importer const& importer_for(std::string_view text, std::string const& name) {
     for (Importer const* importer : all)
         if (importer->recognises(text)) return *importer;
     if (auto const other = foreign_benchmark(text); !other.empty()) throw InputError("{}: is of {}", name, other);
+    constexpr std::ptrdiff_t several = 3;  // a line of prose may have one
+    std::string_view const first = text.substr(0, text.find('\n'));
+    for (char const separator : {';', '\t'})
+        if (std::count(first.begin(), first.end(), separator) >= several) check_separator(first, name);
     throw InputError("{}: is in no format that is known (--from one of: {})", name, join(names()));
 }
 

@@ -33,6 +33,17 @@ std::size_t groups_of_three(std::string_view cell) {
 /// figures, and counts have no decimals.
 enum class LoneComma : std::uint8_t { thousands, doubtful };
 
+/// "38,4": a decimal comma.
+bool has_decimal_comma(std::string_view cell) {
+    auto const comma = cell.find(',');
+    if (comma == 0 || comma == std::string_view::npos) return false;
+    std::string point(cell);
+    point[comma] = '.';
+    double value = 0;
+    auto const [end, error] = std::from_chars(point.data(), point.data() + point.size(), value);
+    return error == std::errc{} && end == point.data() + point.size();
+}
+
 std::optional<double> read_number(std::string_view cell, std::string_view column, LoneComma lone,
                                   std::string& problem) {
     cell = trimmed(cell);
@@ -49,7 +60,7 @@ std::optional<double> read_number(std::string_view cell, std::string_view column
     double value = 0;
     auto const [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     if (error != std::errc{} || end != cell.data() + cell.size())
-        what = "is not a number";
+        what = has_decimal_comma(cell) ? "has a decimal comma (write a point)" : "is not a number";
     else if (!std::isfinite(value))
         what = "is not finite";
     else if (value < 0)

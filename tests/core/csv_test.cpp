@@ -64,6 +64,13 @@ TEST_CASE("csv: a fault is reported with its line") {
     CHECK_THROWS_AS(read_csv("no/such/file.csv"), InputError);
 }
 
+TEST_CASE("csv: another separator is named, with what to do") {
+    CHECK_THROWS_WITH(parse("m;n;k\n1;2;3\n"), contains("parted by semicolons") && contains("sep=None"));
+    CHECK_THROWS_WITH(parse("m\tn\n1\t2\n"), contains("parted by tabs"));
+    CHECK_NOTHROW(parse("loss\n1\n"));
+    CHECK_NOTHROW(parse("a;b,c\n1,2\n"));
+}
+
 TEST_CASE("csv: every missing column is named") {
     CsvTable const table = parse("a,b\n");
     CHECK(table.require({"b", "a"}) == std::vector<std::size_t>{1, 0});
