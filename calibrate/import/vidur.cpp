@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
+
 namespace sextant {
 namespace {
 
@@ -26,6 +28,12 @@ struct Target {
         if (ms && *ms > 0) return ms;
         ++out.skipped[fmt::format("{} has no time", op)];
         return std::nullopt;
+    }
+    /// Operators that no kernel of the tables is.
+    void leave_out(std::initializer_list<char const*> ops) const {
+        for (char const* op : ops)
+            if (row.number(fmt::format("time_stats.{}.median", op)).value_or(0) > 0)
+                ++out.skipped[fmt::format("{} is no kernel that is modelled", op)];
     }
     void product(char const* op, std::int64_t m, std::int64_t n, std::int64_t k) const {
         auto const ms = time(op);
@@ -68,6 +76,7 @@ void add_layer(Target const& to) {
     std::int64_t const ffn = divided(needed_count(row, "n_expanded_embd"), ranks);
     // Key-value heads are repeated where there are fewer than ranks.
     std::int64_t const local_heads = divided(heads, ranks) + 2 * std::max<std::int64_t>(1, kv_heads / ranks);
+    to.leave_out({"emb", "attn_rope"});
     to.product("attn_pre_proj", tokens, local_heads * (hidden / heads), hidden);
     to.product("attn_post_proj", tokens, hidden, divided(hidden, ranks));
     to.product("mlp_up_proj", tokens, (gated ? 2 : 1) * ffn, hidden);
@@ -92,6 +101,7 @@ void add_attention(Target const& to) {
     std::int64_t const past = row.count("kv_cache_size").value_or(0);
     std::int64_t const hidden = needed_count(row, "n_embd");
     if (hidden % heads != 0) throw RowSkip("n_embd is no multiple of n_q_head");
+    to.leave_out({"attn_input_reshape", "attn_kv_cache_save", "attn_output_reshape"});
     double const ms = needed_number(row, prefill ? "time_stats.attn_prefill.median" : "time_stats.attn_decode.median");
     if (!prefill && past == 0) throw RowSkip("decode from an empty cache");
     to.out.add(ImportedAttention{.source = to.source,

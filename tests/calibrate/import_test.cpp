@@ -245,6 +245,22 @@ TEST_CASE("Vidur: an operator without a time is counted, whichever it is") {
     CHECK(tables.skipped.at("add has no time") == 1);
 }
 
+TEST_CASE("Vidur: operators that are no kernel of a table are counted") {
+    std::string const header = "time_stats.emb.median,time_stats.attn_rope.median,";
+    std::string text = header + vidur_mlp;
+    text.insert(text.find("\n0.1,") + 1, "0.01,0.02,");
+    ImportedTables const tables = imported(text, "A100");
+    CHECK(tables.skipped.at("emb is no kernel that is modelled") == 1);
+    CHECK(tables.skipped.at("attn_rope is no kernel that is modelled") == 1);
+    CHECK(tables.products.size() == 4);
+}
+
+TEST_CASE("importers: a table with another separator is told so") {
+    std::string tabs = aic_gemm;
+    std::replace(tabs.begin(), tabs.end(), ',', '\t');
+    CHECK_THROWS_WITH(importer_for(tabs, "gemm.txt"), contains("gemm.txt: its columns are parted by tabs"));
+}
+
 TEST_CASE("AIConfigurator: milliseconds become microseconds, elements of a message bytes") {
     ImportedTables const gemm = imported(aic_gemm);
     REQUIRE(gemm.products.size() == 2);
