@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -27,6 +29,26 @@ std::vector<Seconds> measured_times(RowCells const& row, Bytes bytes, Collective
         for (char const* column : {"busbw_gbs_oop", "busbw_gbs_ip"})
             from_bandwidth(column, bus_bandwidth_factor(kind, nranks));
     return times;
+}
+
+/// @throws RowSkip where a time and a bandwidth of the same way say something else: one of them is in another unit or
+/// of another column. They are printed with two decimals.
+void require_agreement(RowCells const& row, Bytes bytes, CollectiveKind kind, std::int64_t nranks) {
+    constexpr double most_apart = 0.1;
+    constexpr double rounding = 0.01;  // GB/s
+    for (std::string const way : {"oop", "ip"}) {
+        auto const us = row.number("time_us_" + way);
+        if (!us || *us <= 0) continue;
+        double const algorithm = bytes / (*us * units::us) / (units::GB / units::s);
+        for (auto const& [column, said] :
+             {std::pair("algbw_gbs_" + way, algorithm),
+              std::pair("busbw_gbs_" + way, algorithm * bus_bandwidth_factor(kind, nranks))})
+            if (auto const rate = row.number(column);
+                rate && *rate > 0 && std::abs(*rate - said) > most_apart * said + rounding)
+                throw RowSkip(fmt::format(
+                    "time_us_{} and {} contradict each other by more than 10 % (us and 1e9 bytes/s are expected)", way,
+                    column));
+    }
 }
 
 /// Of nodes, accelerators of a node and ranks, each follows from the other two.
@@ -95,7 +117,9 @@ CollectiveRow collective_row(RowCells const& row) {
     if (out.nranks == 1) throw RowSkip("one rank has nothing to send");
     out.collective = row.stated("collective");
     out.bytes = static_cast<double>(need(size, "size_bytes")) * units::B;
-    for (Seconds const time : measured_times(row, out.bytes, collective_kind_of(out.collective), out.nranks))
+    CollectiveKind const kind = collective_kind_of(out.collective);
+    require_agreement(row, out.bytes, kind, out.nranks);
+    for (Seconds const time : measured_times(row, out.bytes, kind, out.nranks))
         out.add_time(time);
     return out;
 }

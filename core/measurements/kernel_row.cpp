@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 namespace sextant {
 namespace {
@@ -16,6 +17,20 @@ std::int64_t needed(RowCells const& row, std::string_view column) { return need(
 std::optional<Seconds> microseconds(std::optional<double> const& value) {
     if (!value || *value == 0) return std::nullopt;
     return *value * units::us;
+}
+
+/// @throws RowSkip where the rate that a row states beside its time is another one: one is in another unit. Not read is
+/// a cell that is no number: only people look at it.
+void require_agreement(RowCells const& row, Gemm const& gemm, std::optional<Seconds> const& measured) {
+    std::string problem;
+    auto const stated = number_in(row.text("tflops"), "tflops", problem);
+    if (!measured || !stated || *stated <= 0) return;
+    double const said = 2 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) /
+                        measured->base() / 1e12;
+    constexpr double most_apart = 0.1;
+    constexpr double rounding = 0.01;
+    if (std::abs(*stated - said) > most_apart * said + rounding)
+        throw RowSkip("latency_us and tflops contradict each other by more than 10 % (us and 1e12/s are expected)");
 }
 
 void read_product(RowCells const& row, KernelCase& out) {
@@ -32,6 +47,7 @@ void read_product(RowCells const& row, KernelCase& out) {
     if (format == nullptr) throw RowSkip(fmt::format("unknown number format '{}'", dtype.substr(0, 40)));
     gemm.precision = format->precision;
     if (row.text("quantised") == "before") out.quantised = Quantised::before;
+    require_agreement(row, gemm, out.measured);
     out.variant = format->name;
     out.kind = fmt::format("product {}", format->name);
     out.what = gemm;

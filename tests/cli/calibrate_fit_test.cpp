@@ -93,3 +93,12 @@ TEST_CASE("calibrate fit --collectives: a table that is given twice counts once,
         CHECK_THAT(far.err, contains("rows cannot be of h100-sxm") && contains("in microseconds"));
     }
 }
+
+TEST_CASE("calibrate fit --kernels: rows without a time are left out as such") {
+    ScratchFolder const scratch("fit_no_time");
+    std::string table = "device,dtype,m,n,k,latency_us\nH100,bf16,64,4096,4096,0\nH100,bf16,32,4096,4096,\n";
+    RunResult const run = run_sextant({"calibrate", "fit", "--kernels", scratch.file("t.csv", table), "--device",
+                                       "h100-sxm", "--out", scratch.path("mine.json")});
+    CHECK(run.code == 2);
+    CHECK_THAT(run.err, contains("2 rows left out: has no time"));
+}

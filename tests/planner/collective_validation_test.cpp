@@ -160,6 +160,15 @@ TEST_CASE("collective rows: the prediction is the closed form's, the measurement
     CHECK_FALSE(predicted(dgx, "all_reduce,8000000,,,,,,").measured_time);
 }
 
+TEST_CASE("collective rows: a time that the bandwidths contradict is left out") {
+    std::string const dgx = "H100-SXM5-80GB,1,8,8,NVLink4-NVSwitch,none";
+    CHECK_THAT(predicted(dgx, "all_gather,1048576,0.05,21,18.35,,,").skip_reason,
+               contains("time_us_oop and algbw_gbs_oop contradict each other"));
+    CHECK_THAT(predicted(dgx, "all_gather,1048576,50,21,21,,,").skip_reason, contains("busbw_gbs_oop"));
+    CHECK_THAT(predicted(dgx, "all_gather,1048576,50,21,18.35,40,,18.35").skip_reason, contains("busbw_gbs_ip"));
+    CHECK(predicted(dgx, "all_gather,1024,30,0.03,0.03,,,").skip_reason.empty());  // 0.034, in two decimals
+}
+
 TEST_CASE("collective rows: a cell that is no number, negative or not finite names file and line") {
     for (char const* tail : {"all_reduce,nan,1,1,1,1,1,1", "all_reduce,-8,1,1,1,1,1,1", "all_reduce,8,-1,1,1,1,1,1",
                              "all_reduce,1 MiB,1,1,1,1,1,1", "reduce,8,x,1,1,1,1,1"}) {

@@ -74,6 +74,17 @@ TEST_CASE("kernel rows: a table need not say where its rows come from") {
     CHECK_THROWS_AS(rows("device,m,n,k,latency_us\nH100,1,1,1,1\n"), InputError);
 }
 
+TEST_CASE("kernel rows: a time that the rate beside it contradicts is left out, a comma for a point is named") {
+    auto const row = [](std::string const& cells) {
+        return predicted("device,dtype,m,n,k,latency_us,tflops\n", "H100,bf16,4096,4096,4096," + cells);
+    };
+    CHECK(row("250,549.8").skip_reason.empty());
+    CHECK(row("250,").skip_reason.empty());
+    CHECK(row("250,see note").skip_reason.empty());
+    CHECK_THAT(row("0.25,549.8").skip_reason, contains("latency_us and tflops contradict each other"));
+    CHECK_THROWS_WITH(row("\"250,4\","), contains("latency_us has a decimal comma (write a point)"));
+}
+
 TEST_CASE("kernel rows: fp8 products take the quantisation of their activations longer") {
     AcceleratorProfile const h100 = find_accelerator("h100-sxm", "test");
     GemmShape const shape{.groups = 1, .m = 512, .n = 256, .k = 4096};
