@@ -20,9 +20,13 @@ namespace {
 constexpr double most_of_memory = 2;
 constexpr double caches = 8;  ///< that hold nothing of so many bytes; a cache behind the last level included (MI300X)
 
-/// Bytes that a kernel bound by memory moves at the least; 0: of another kernel.
+constexpr double most_of_cache = 20;  ///< times the memory's rate; assumed: caches of accelerators reach 3 to 8
+
+/// Bytes that a kernel bound by memory moves at the least; of a product its weights. 0: of another kernel.
 Bytes least_moved(KernelMeasurement const& row) {
     if (auto const* memory = std::get_if<MemoryKernel>(&row.row.what)) return memory->moved;
+    if (auto const* g = std::get_if<Gemm>(&row.row.what))
+        return static_cast<double>(g->n) * static_cast<double>(g->k) * find_gemm_format(row.variant)->right * units::B;
     auto const* decode = std::get_if<DecodeAttention>(&row.row.what);
     return decode != nullptr ? cache_bytes(*decode) : Bytes{};
 }
@@ -30,8 +34,9 @@ Bytes least_moved(KernelMeasurement const& row) {
 bool is_faster_than_memory(KernelMeasurement const& row) {
     Bytes const moved = least_moved(row);
     Bytes const cache = row.device->l2.value;
-    if (cache <= Bytes{} || moved < caches * cache) return false;
-    return moved / *row.row.measured > most_of_memory * row.device->memory_bandwidth.value;
+    bool const fits = cache <= Bytes{} || moved < caches * cache;
+    if (fits && is_host(*row.device)) return false;
+    return moved / *row.row.measured > (fits ? most_of_cache : most_of_memory) * row.device->memory_bandwidth.value;
 }
 
 /// What the arithmetic of a product or a prefill takes at the device's peak; 0: of another kernel.
@@ -49,10 +54,7 @@ Seconds least_computing(KernelMeasurement const& row) {
 
 /// The same with what comes from memory, which may lie in a cache: the weights of a product, keys and values.
 Seconds least_working(KernelMeasurement const& row) {
-    Bytes moved = least_moved(row);
-    if (auto const* g = std::get_if<Gemm>(&row.row.what))
-        moved = static_cast<double>(g->n) * static_cast<double>(g->k) * find_gemm_format(row.variant)->right * units::B;
-    return std::max(least_computing(row), moved / row.device->memory_bandwidth.value);
+    return std::max(least_computing(row), least_moved(row) / row.device->memory_bandwidth.value);
 }
 
 /// assumed: above a boost clock and the 8-bit rates of attention
@@ -91,7 +93,8 @@ bool is_far(KernelMeasurement const& row) {
 std::string why_impossible(KernelMeasurement const& row) {
     std::string const what = fmt::format("{} {}", name_of(row.kind), row.variant);
     if (is_faster_than_memory(row))
-        return fmt::format("{}: faster than {} times the memory of {}", what, most_of_memory, row.device->name);
+        return fmt::format("{}: faster than the memory of {} (is its time in milliseconds or seconds?)", what,
+                           row.device->name);
     if (least_computing(row) > most_of_peak * *row.row.measured)
         return fmt::format("{}: faster than {} times the peak of {} (is its time in milliseconds or seconds?)", what,
                            most_of_peak, row.device->name);
