@@ -47,7 +47,7 @@ struct SearchOptions {
     std::size_t top = 10;
     Kept keep = Kept::best;
     Grouping grouping = Grouping::layout;
-    std::optional<double> at_most;            ///< what is to be refined is every plan that scores no more, however many
+    std::optional<double> at_most{};          ///< what is to be refined is every plan that scores no more, however many
     unsigned threads = 0;                     ///< 0: as many as the machine has
     std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt: finish what is begun and report that
     std::function<void(double share, std::int64_t visited)> progress;  ///< called from one thread, a few times a second
