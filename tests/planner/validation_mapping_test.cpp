@@ -190,7 +190,7 @@ TEST_CASE("cells may hold thousands, the unit of their column, and words for not
     // What can be read in two ways is not read.
     CHECK(from_cell("iter_time_s", "1,234").unreadable ==
           "iter_time_s has a comma that may be of thousands or of decimals");
-    CHECK(from_cell("iter_time_s", "12,34").unreadable == "iter_time_s is not a number");
+    CHECK(from_cell("iter_time_s", "12,34").unreadable == "iter_time_s has a decimal comma (write a point)");
     CHECK(from_cell("mfu_pct", "0.45").unreadable.find("per cent are expected") != std::string::npos);
     CHECK(from_cell("seq_len", "8 GB").unreadable == "seq_len is not a number");
 }
