@@ -71,15 +71,15 @@ std::vector<HeldPasses> fullest_moments(std::span<Slot const> order, std::span<s
 
 std::vector<HeldPasses> fullest_moments(Schedule schedule, ScheduleShape shape, std::int64_t rank) {
     assert(schedule == Schedule::interleaved || schedule == Schedule::overlapped);
-    orders::MicrobatchGroups const groups(shape);
-    orders::InterleavedPasses const passes(shape, rank);
     // A pair's backward ends beside the next forward: one more is held.
-    std::int64_t const ahead = passes.lead() + (schedule == Schedule::overlapped ? 2 : 1);
-    bool const even = groups.largest() == groups.last();
-    std::int64_t const repeats = even ? ahead + shape.chunks * groups.largest() : passes.count();
+    std::int64_t const ahead =
+        orders::InterleavedPasses(shape, rank).lead() + (schedule == Schedule::overlapped ? 2 : 1);
+    shape.microbatches = orders::MicrobatchGroups(shape).shortened(ahead / shape.chunks + 2);
+    orders::MicrobatchGroups const groups(shape);
+    std::int64_t const passes = shape.microbatches * shape.chunks;
     Holding holding(static_cast<std::size_t>(shape.chunks));
     std::int64_t released = 0;
-    for (std::int64_t k = 0; k < std::min(passes.count(), repeats); ++k) {
+    for (std::int64_t k = 0; k < passes; ++k) {
         holding.take(static_cast<std::size_t>(groups.at(k).chunk));
         if (k + 1 >= ahead) holding.release(static_cast<std::size_t>(shape.chunks - 1 - groups.at(released++).chunk));
     }

@@ -64,6 +64,10 @@ MicrobatchGroups::MicrobatchGroups(ScheduleShape shape)
       size_((shape.microbatches + groups_ - 1) / groups_),
       full_(shape.microbatches - (size_ - 1) * groups_) {}
 
+std::int64_t MicrobatchGroups::shortened(std::int64_t many) const {
+    return std::min(full_, many) * size_ + std::min(groups_ - full_, many) * (size_ - 1);
+}
+
 MicrobatchGroups::Place MicrobatchGroups::at(std::int64_t k) const {
     std::int64_t const passes = full_ * size_ * chunks_;  // of the full groups
     std::int64_t const size = k < passes ? size_ : size_ - 1;

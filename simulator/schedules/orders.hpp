@@ -22,6 +22,9 @@ public:
     /// Microbatches of the largest group.
     [[nodiscard]] std::int64_t largest() const { return size_; }
     [[nodiscard]] std::int64_t last() const { return full_ == groups_ ? size_ : size_ - 1; }
+    /// Microbatches of a schedule with the same groups, at most `many` of each size: what repeats with every group,
+    /// less often.
+    [[nodiscard]] std::int64_t shortened(std::int64_t many) const;
     struct Place {
         std::int64_t chunk;
         std::int64_t microbatch;

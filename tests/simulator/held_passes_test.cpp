@@ -36,7 +36,7 @@ TEST_CASE("fullest_moments: an interleaved rank holds what its order says, witho
     auto const schedule = GENERATE(Schedule::interleaved, Schedule::overlapped);
     auto const ranks = GENERATE(2, 3, 4, 8);
     auto const chunks = GENERATE(2, 3, 5);
-    auto const microbatches = GENERATE(1, 2, 3, 4, 7, 8, 16, 19, 48);
+    auto const microbatches = GENERATE(1, 2, 3, 4, 7, 8, 16, 19, 48, 203, 1001);
     ScheduleShape const shape{.ranks = ranks, .microbatches = microbatches, .chunks = chunks};
     CAPTURE(name_of(schedule), ranks, chunks, microbatches);
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
