@@ -1363,6 +1363,7 @@ class ServePlanReportCandidatesPlan(Report):
     kv_cache_origin: Final[str]
     max_batch: Final[int]
     max_batched_tokens: Final[int]
+    memory_utilisation: Final[float]
 
 class ServePlanReportCandidatesTimeInterval(Report):
     tpot: Final[ServeEstimateReportTimeIntervalTpot]
