@@ -15,8 +15,8 @@ struct NetworkPriorSpreads {
     double rate = 0.5;  ///< rates that rows of large messages give directly
     double hop = 0.7;   ///< steps of the network; `latency_scale` takes what all of them share
     double latency_scale = 0.7;
-    /// Rate of trees where gathers or broadcasts tell that of rings; absent, and elsewhere: a quarter of `rate`, as rings
-    /// and trees of one network reach the same.
+    /// Rate of trees where gathers or broadcasts tell that of rings; absent, and elsewhere: a quarter of `rate`, as
+    /// rings and trees of one network reach the same.
     std::optional<double> tree{};
     /// In a fit to several clusters: how far one of them lies from what they share, in its latencies and in its rates
     /// of large messages. Zero: all are alike.

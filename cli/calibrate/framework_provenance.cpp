@@ -67,9 +67,10 @@ void require_readable_sources(std::vector<StepMeasurement> const& rows) {
     for (StepMeasurement const& row : rows)
         for (std::string_view const mark : {between_sources, moved_by})
             if (row.source.find(mark) != std::string::npos)
-                throw InputError("{}: source_id is '{}' (give it a name without '{}', which the profile puts between "
-                                 "sources and what they did)",
-                                 row.where, row.source, mark);
+                throw InputError(
+                    "{}: source_id is '{}' (give it a name without '{}', which the profile puts between "
+                    "sources and what they did)",
+                    row.where, row.source, mark);
 }
 
 void add_steps(FrameworkProfile& profile, FrameworkProfile const& known,
