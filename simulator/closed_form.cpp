@@ -3,6 +3,7 @@
 #include "core/graph/copied_elements.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/graph/recomputed_layers.hpp"
+#include "simulator/content_cost.hpp"
 #include "simulator/held_activations.hpp"
 #include "simulator/schedules/orders.hpp"
 
@@ -18,69 +19,6 @@ double as_double(std::int64_t n) { return static_cast<double>(n); }
 /// Slots of a schedule that is walked to its end: in a search, where thousands are, and for a report.
 constexpr std::int64_t most_slots_of_a_search = 5'000;
 constexpr std::int64_t most_slots_of_a_report = 500'000;
-
-/// Passes and activations of some layers and ends of the model; `share`: of the layers that recompute runs again.
-ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share) {
-    ChunkCost cost;
-    cost.kept = kept_of(shape, content, plan, share);
-    auto const policy = static_cast<std::size_t>(plan.recompute);
-    bool const reduced = gradient_sums(plan) == GradientSums::reduced;
-    auto const add_backward = [&](double n, BlockPrice const& price) {
-        cost.backward += n * (reduced ? price.reduced_backward : price.backward);
-        cost.weight += n * (reduced ? price.reduced_weight : price.weight);
-    };
-    for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
-        double const n = as_double(content.layers_of_kind[k]);
-        if (n == 0) continue;
-        BlockPrice const& price = shape.blocks.layers[k];
-        cost.forward += n * price.forward;
-        add_backward(n, price);
-        cost.rerun += n * share * price.rerun[policy];
-    }
-    auto const add_end = [&](BlockPrice const& price) {
-        cost.forward += price.forward;
-        add_backward(1, price);
-    };
-    if (content.embedding) add_end(shape.blocks.embedding);
-    if (content.head) {
-        add_end(shape.blocks.head);
-        add_end(shape.blocks.mtp);
-    }
-    return cost;
-}
-
-/// Weights of a stage, trained and frozen, and what its largest layer adds while it runs again.
-void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan) {
-    auto const policy = static_cast<std::size_t>(plan.recompute);
-    for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
-        double const n = as_double(content.layers_of_kind[k]);
-        if (n == 0) continue;
-        BlockPrice const& price = shape.blocks.layers[k];
-        load.parameters += n * price.parameters;
-        load.frozen += n * price.frozen;
-        if (price.parameters.total() + price.frozen.total() > load.largest_layer.total() + load.frozen_layer.total()) {
-            load.largest_layer = price.parameters;
-            load.frozen_layer = price.frozen;
-        }
-        if (plan.recompute != Recompute::none)
-            load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
-        if (shape.kinds[k].moe) load.moe_layers += n;
-    }
-    auto const add_end = [&](BlockPrice const& price) {
-        load.parameters += price.parameters;
-        load.ends += price.parameters;
-        load.frozen += price.frozen;
-        load.frozen_ends += price.frozen;
-    };
-    if (content.embedding) add_end(shape.blocks.embedding);
-    if (!content.head) return;
-    add_end(shape.blocks.head);
-    add_end(shape.blocks.mtp);
-    if (content.embedding) return;
-    bool const trained = !plan.adapters.on();
-    (trained ? load.parameters : load.frozen.plain) += shape.blocks.tied_output_copy;
-    (trained ? load.ends : load.frozen_ends.plain) += shape.blocks.tied_output_copy;
-}
 
 /// What one rank of a run holds.
 StageLoad load_of(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t rank) {
