@@ -24,7 +24,7 @@ IterationTime with_prompts(IterationModel const& model, RequestShape const& requ
                   .elsewhere = elsewhere});
 }
 
-double groups_of(IterationModel const& model) { return static_cast<double>(model.what().plan.attention_dp); }
+double attention_groups(IterationModel const& model) { return static_cast<double>(model.what().plan.attention_dp); }
 
 double stages_of(IterationModel const& model) { return static_cast<double>(model.what().plan.pp); }
 
@@ -46,13 +46,13 @@ PromptMix mix_without(IterationModel const& model, RequestShape const& request, 
     mix.plain = model({.decodes = decodes,
                        .decode_context = decodes * mean_context(request),
                        .samples = decodes,
-                       .elsewhere = (groups_of(model) - 1) * decodes});
+                       .elsewhere = (attention_groups(model) - 1) * decodes});
     return mix;
 }
 
+/// Share of the iterations that carry prompts of one group, where `share` are for each step of its decodes.
 double carrying_of(PromptMix const& mix, double share) { return mix.apart ? share / (1 + share) : share; }
 
-/// Share of the iterations that carry prompts of one group.
 double carrying_of(PromptMix const& mix) { return carrying_of(mix, mix.share); }
 
 /// Tokens of so many other groups, of which so many have prompts.
@@ -65,7 +65,7 @@ double tokens_of(PromptMix const& mix, RequestShape const& request, double group
 IterationTime beside_others(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
                             double prompts, double elsewhere) {
     IterationTime const time = with_prompts(model, request, mix.beside, prompts, elsewhere);
-    bool const others_decode = mix.apart && groups_of(model) > 1;
+    bool const others_decode = mix.apart && attention_groups(model) > 1;
     return others_decode && mix.plain.total() > time.total() ? mix.plain : time;
 }
 
@@ -73,13 +73,14 @@ IterationTime beside_others(IterationModel const& model, RequestShape const& req
 IterationTime carried_by(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
                          double carrying, double groups, double any) {
     double const loaded = any > 0 ? groups * carrying / any : 1;
-    return beside_others(model, request, mix, mix.prompts, tokens_of(mix, request, groups_of(model) - 1, loaded - 1));
+    return beside_others(model, request, mix, mix.prompts,
+                         tokens_of(mix, request, attention_groups(model) - 1, loaded - 1));
 }
 
 /// All groups of a stage step together: prompts of one hold up the others. What an iteration with prompts of a group
 /// takes, and one with prompts of any.
 void add_prompts(IterationModel const& model, RequestShape const& request, PromptMix& mix) {
-    double const groups = groups_of(model);
+    double const groups = attention_groups(model);
     double const carrying = carrying_of(mix);
     mix.mixed =
         beside_others(model, request, mix, mix.prompts, tokens_of(mix, request, groups - 1, (groups - 1) * carrying));
@@ -101,16 +102,13 @@ double chunks_of(PromptMix const& mix, double use) {
 /// spread over all of them. Prompts that have to be cut stay where they are, and where prompts go first only their
 /// group pauses: then each group is by itself.
 double pooled_groups(IterationModel const& model, PromptMix const& mix) {
-    return mix.most >= 1 && !mix.apart ? groups_of(model) : 1;
+    return mix.most >= 1 && !mix.apart ? attention_groups(model) : 1;
 }
-
-/// Of the prompts of `requests`, those that one of them meets: all but its own.
-double others_of(double requests) { return 1 - 1 / std::max(1.0, requests); }
 
 /// Share of the iterations of a request that carry prompts of others, of any group.
 /// @param requests in a group
 double met_share(IterationModel const& model, PromptMix const& mix, double requests) {
-    double const groups = groups_of(model);
+    double const groups = attention_groups(model);
     double const all = requests * groups;
     if (pooled_groups(model, mix) > 1) return others_of(all) * mix.any;
     double const own = carrying_of(mix, others_of(requests) * mix.share);
@@ -127,7 +125,7 @@ StagedTime staged(IterationModel const& model, IterationTime const& t) {
 Seconds without_own(IterationModel const& model, RequestShape const& request, PromptMix const& mix, double carrying,
                     PipelinePace const& pace) {
     Seconds const plain = pace.step(staged(model, mix.plain));
-    double const groups = groups_of(model) - 1;
+    double const groups = attention_groups(model) - 1;
     double const any = 1 - std::pow(1 - carrying, groups);
     if (groups <= 0 || any <= 0) return plain;
     return (1 - any) * plain + any * pace.step(staged(model, carried_by(model, request, mix, carrying, groups, any)));
@@ -136,7 +134,7 @@ Seconds without_own(IterationModel const& model, RequestShape const& request, Pr
 /// An iteration with so many prompts of all groups, spread evenly over them.
 IterationTime spread_over_groups(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
                                  double prompts) {
-    double const groups = groups_of(model);
+    double const groups = attention_groups(model);
     double const own = std::max(std::min(1.0, prompts), prompts / groups);
     double const elsewhere =
         (prompts - own) * fresh_tokens(request) + (groups - 1) * (prompts < groups ? mix.decodes : mix.beside);
@@ -146,7 +144,7 @@ IterationTime spread_over_groups(IterationModel const& model, RequestShape const
 /// Prompts that are spread over the groups: iterations that have any have so many.
 void spread_prompts(IterationModel const& model, RequestShape const& request, double share, double prompts,
                     PromptMix& mix) {
-    double const groups = groups_of(model);
+    double const groups = attention_groups(model);
     mix.any = share;
     mix.share = share * std::min(1.0, prompts / groups);
     mix.prompts = std::max(std::min(1.0, prompts), prompts / groups);
@@ -157,7 +155,7 @@ void spread_prompts(IterationModel const& model, RequestShape const& request, do
 IterationTime iteration_with(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
                              double prompts) {
     if (pooled_groups(model, mix) > 1) return spread_over_groups(model, request, mix, prompts);
-    double const groups = groups_of(model);
+    double const groups = attention_groups(model);
     return beside_others(model, request, mix, prompts,
                          tokens_of(mix, request, groups - 1, (groups - 1) * carrying_of(mix)));
 }
@@ -180,7 +178,7 @@ PipelinePace pace_of(IterationModel const& model, RequestShape const& request, P
                      double met) {
     double const stages = stages_of(model);
     if (stages == 1) return {};
-    double const sequences = mix.decodes * stages * groups_of(model);
+    double const sequences = mix.decodes * stages * attention_groups(model);
     double const most = mix.most * pooled_groups(model, mix);
     double const some = std::min(1.0, most);
     double const many = std::min(most, prompts + 3 * std::sqrt(prompts) + 1);
@@ -245,6 +243,8 @@ Seconds later_steps(PromptQueue const& queue, PromptIterations const& steps, Pro
 
 double mean_context(RequestShape const& r) { return r.prompt + r.output / 2; }
 
+double others_of(double requests) { return 1 - 1 / std::max(1.0, requests); }
+
 double decoding_iterations(RequestShape const& r) { return std::max(1.0, r.output - 1); }
 
 double fresh_tokens(RequestShape const& r) { return std::max(1.0, r.prompt - r.cached); }
@@ -280,7 +280,7 @@ PromptMix mix_at(IterationModel const& model, RequestShape const& request, doubl
 
 double prompt_rate(IterationModel const& model, RequestShape const& request, double places) {
     double const prompts = std::min(std::max(1.0, places), mix_without(model, request, 0).most);
-    double const elsewhere = (groups_of(model) - 1) * prompts * fresh_tokens(request);
+    double const elsewhere = (attention_groups(model) - 1) * prompts * fresh_tokens(request);
     IterationTime const time = with_prompts(model, request, 0, prompts, elsewhere);
     double const batches = stages_of(model) * std::min(1.0, places);  // of a pipeline, that work
     return std::min(1.0, places) * prompts /
@@ -292,7 +292,7 @@ RandomPrompts random_prompts(IterationModel const& model, RequestShape const& re
     PromptMix& mix = out.mix;
     mix = mix_without(model, request, decodes);
     double const stages = stages_of(model);
-    double const groups = groups_of(model);
+    double const groups = attention_groups(model);
     // Nobody decodes, in any group, in e^-D of the time without prompts: that ends with a prompt, the rest with a step.
     double const nobody = std::exp(-decodes * stages * groups);
     double const asleep = nobody * groups * rate * (mix.plain.total() / units::s);

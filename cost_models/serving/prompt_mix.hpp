@@ -59,6 +59,9 @@ struct RandomPrompts {
 /// The steps after its own are longer than the mean: more prompts came meanwhile.
 RandomPrompts random_prompts(IterationModel const& model, RequestShape const& request, double decodes, double rate);
 
+/// Of the prompts of `requests`, the share that one of them meets: all but its own.
+double others_of(double requests);
+
 /// Iterations that a request decodes in: the last of its prompt makes the first token.
 double decoding_iterations(RequestShape const& request);
 double mean_context(RequestShape const& request);

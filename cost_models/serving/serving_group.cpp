@@ -21,7 +21,7 @@ Seconds prompt_wait(PromptMix const& mix, RequestShape const& request, double de
     double const taken = std::max(1.0, mix.most);  // by one iteration
     double const beginning = decodes / decoding_iterations(request);
     double const use = std::min(1.0, beginning * mix.chunks / taken);
-    double const others = 1 - 1 / std::max(1.0, requests);
+    double const others = others_of(requests);
     double const queued = mix.apart ? 0 : 0.5 * others * std::pow(use, taken) / (1 - others * use);
     double const together =
         mix.apart ? others * beginning : std::min(requests - 1, beginning * (1 - use) * (boundary / mix.plain.total()));

@@ -119,11 +119,11 @@ ServingEstimate static_batch(IterationModel const& model, RequestShape const& re
 
 ServingEstimate closed_loop(IterationModel const& model, RequestShape const& request, double concurrency) {
     double const groups = groups_of(model);
-    ServingGroup const full = full_group(model, request);
     double const wanted = concurrency / groups;
     double const requests = std::min(wanted, most_requests(model, request));
     double const at_a_time = concurrency / static_cast<double>(model.what().plan.pp);  // in one batch, of all groups
     if (at_a_time <= 1 && requests >= wanted) return alone_in_group(model, request, concurrency);
+    ServingGroup const full = full_group(model, request);
     double const busy = std::clamp(at_a_time - 1, 0.0, 1.0);  // others of the loop
     // The rest of the iteration that runs when it arrives, and the next, where that has been put together already.
     double const before_it = busy * (model.what().engine.planning == IterationPlanning::ahead ? 1.5 : 0.5);
