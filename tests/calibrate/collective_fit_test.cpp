@@ -81,6 +81,30 @@ MeasurementList list(std::vector<CollectiveMeasurement> const& rows) {
 
 FitOptions const one_thread{.starts = 1, .threads = 1};
 
+/// Nodes of eight, known as `cluster`.
+std::shared_ptr<CollectiveMachine const> nodes_of(ClusterSpec const& cluster, std::int64_t nodes) {
+    CollectiveMachine out;
+    out.cluster = cluster;
+    out.group = place_group(8 * nodes, 1, 8);
+    return std::make_shared<CollectiveMachine const>(std::move(out));
+}
+
+/// Appends a run without noise, every octave from 1 KiB: what `truth` takes where `where` is known.
+void add_run(std::vector<CollectiveMeasurement>& rows, std::string const& run, ClusterSpec const& truth,
+             std::shared_ptr<CollectiveMachine const> const& where, CollectiveKind kind) {
+    for (double size = 1024; size <= 9e9; size *= 2) {
+        Seconds const time = collective_curve(truth, kind, where->group).time(size * units::B);
+        rows.push_back({.run = run,
+                        .source = "synthetic",
+                        .library_version = "2.29",
+                        .machine = where,
+                        .kind = kind,
+                        .bytes = size * units::B,
+                        .measured = time,
+                        .target = time});
+    }
+}
+
 }  // namespace
 
 TEST_CASE("fit_scale_up: known constants are found again, and others are said to be assumed") {
@@ -600,23 +624,8 @@ TEST_CASE(
     auto const known = find_cluster("h100-sxm", "test");
     auto const slow = find_cluster("h100-sxm:inter_node_bandwidth=x0.7:inter_node_latency=x2", "test");
     std::vector<CollectiveMeasurement> rows;
-    for (std::int64_t const nodes : {2, 4}) {
-        CollectiveMachine where;
-        where.cluster = known;
-        where.group = place_group(8 * nodes, 1, 8);
-        auto const shared = std::make_shared<CollectiveMachine const>(where);
-        for (double size = 1024; size <= 9e9; size *= 2) {
-            Seconds const time = collective_curve(slow, all_reduce, where.group).time(size * units::B);
-            rows.push_back({.run = fmt::format("{} nodes", nodes),
-                            .source = "synthetic",
-                            .library_version = "2.29",
-                            .machine = shared,
-                            .kind = all_reduce,
-                            .bytes = size * units::B,
-                            .measured = time,
-                            .target = time});
-        }
-    }
+    for (std::int64_t const nodes : {2, 4})
+        add_run(rows, fmt::format("{} nodes", nodes), slow, nodes_of(known, nodes), all_reduce);
     auto const fitted = fit_with_held_out(list(rows), known, {.command = "test", .options = one_thread});
     CHECK(fitted.provenance.rows == static_cast<std::int64_t>(rows.size()));
     CHECK(fitted.provenance.held_out.size() >= 4);  // size bands, each run judged by the other
@@ -643,22 +652,8 @@ TEST_CASE("fit_with_held_out: all-reduces that take rings over two nodes say not
     auto model = std::make_shared<NetworkModel>(*known.network_model);
     model->out->tree *= 0.5;
     rings.network_model = model;
-    CollectiveMachine where;
-    where.cluster = known;
-    where.group = place_group(16, 1, 8);
-    auto const shared = std::make_shared<CollectiveMachine const>(where);
     std::vector<CollectiveMeasurement> rows;
-    for (double size = 1024; size <= 9e9; size *= 2) {
-        Seconds const time = collective_curve(rings, all_reduce, where.group).time(size * units::B);
-        rows.push_back({.run = "mine",
-                        .source = "synthetic",
-                        .library_version = "2.29",
-                        .machine = shared,
-                        .kind = all_reduce,
-                        .bytes = size * units::B,
-                        .measured = time,
-                        .target = time});
-    }
+    add_run(rows, "mine", rings, nodes_of(known, 2), all_reduce);
     ClusterSpec mine = known;
     apply_network_calibration(mine, fit_with_held_out(list(rows), known, {.command = "test", .options = one_thread}),
                               all_network_calibrations());
@@ -684,22 +679,8 @@ TEST_CASE("fit_with_held_out: rings over two nodes, where gathers show their rat
     model->corrections.clear();
     rings.network_model = model;
     std::vector<CollectiveMeasurement> rows;
-    CollectiveMachine where;
-    where.cluster = known;
-    where.group = place_group(16, 1, 8);
-    auto const shared = std::make_shared<CollectiveMachine const>(where);
     for (auto const kind : {all_reduce, all_gather, reduce_scatter})
-        for (double size = 1024; size <= 9e9; size *= 2) {
-            Seconds const time = collective_curve(rings, kind, where.group).time(size * units::B);
-            rows.push_back({.run = fmt::format("{}", name_of(kind)),
-                            .source = "synthetic",
-                            .library_version = "2.29",
-                            .machine = shared,
-                            .kind = kind,
-                            .bytes = size * units::B,
-                            .measured = time,
-                            .target = time});
-        }
+        add_run(rows, std::string(name_of(kind)), rings, nodes_of(known, 2), kind);
     ClusterSpec mine = known;
     apply_network_calibration(mine, fit_with_held_out(list(rows), known, {.command = "test", .options = one_thread}),
                               all_network_calibrations());
