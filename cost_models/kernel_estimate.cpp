@@ -10,9 +10,6 @@ namespace sextant {
 namespace {
 
 constexpr std::size_t most_constants = 20;
-/// A device of few large cores works on several tiles in each: its cores count as so many of this rate.
-/// assumed: that of a B200's multiprocessor in two-byte formats.
-constexpr FlopsPerSecond largest_processor = 15 * units::TFLOP / units::s;
 constexpr Seconds typical_launch = 2.8 * units::us;  ///< of the devices that the starts are typical of
 
 /// The constants to use for one kernel on one device.
@@ -177,8 +174,7 @@ KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precis
             .bandwidth = accelerator.memory_bandwidth.value.base(),
             .cache = std::max(1.0, accelerator.l2.value.base()),
             .caches = static_cast<double>(accelerator.l2_caches),
-            .processors = std::max(static_cast<double>(accelerator.multiprocessors.value),
-                                   accelerator.peak_of(two_byte_precision(accelerator)).value / largest_processor)};
+            .processors = static_cast<double>(accelerator.multiprocessors.value * accelerator.tiles_each)};
 }
 
 KernelRates kernel_rates(AcceleratorProfile const& accelerator, GemmFormat const& format) {

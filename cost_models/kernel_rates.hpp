@@ -10,7 +10,7 @@ struct KernelRates {
     double bandwidth = 0;   ///< B/s of memory
     double cache = 0;       ///< B of the last-level cache
     double caches = 1;      ///< that it consists of, each of which brings what it lacks from memory
-    double processors = 1;  ///< multiprocessors
+    double processors = 1;  ///< tiles that run at once: multiprocessors, large ones several times
 };
 
 }  // namespace sextant

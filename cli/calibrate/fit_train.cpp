@@ -255,7 +255,7 @@ private:
             return;
         }
         auto const& own = scores.of_family[name];
-        profile.interval = interval_of(own.size() >= enough ? own : scores.of_all);
+        profile.interval = interval_of_errors(own.size() >= enough ? own : scores.of_all);
     }
 
     CommandContext& context_;
@@ -281,7 +281,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     bool const is_own = request.catalogue.empty();  // plans keep the intervals that all rows gave
     for (auto const& [kind, errors] : scores.of_kind)
         of_kind[kind] = is_own ? interval_of_kind(profiles.begin()->second, kind == experts_kind, kind == waiting_kind)
-                               : interval_of(errors);
+                               : interval_of_errors(errors);
     if (!scores.alone.empty())
         context.out << fmt::format("80 % intervals hold {:.0f} % of the rows left out\n",
                                    inside_intervals(scores, profiles, of_kind));

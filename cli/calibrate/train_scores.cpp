@@ -61,7 +61,7 @@ double inside_intervals(TrainScores const& scores, std::map<std::string, Framewo
     return 100 * static_cast<double>(count) / static_cast<double>(scores.alone.size());
 }
 
-StepInterval interval_of(std::vector<double> const& log_errors) {
+StepInterval interval_of_errors(std::vector<double> const& log_errors) {
     return {.low = std::min(0.98, std::exp(-quantile_of(log_errors, 0.9))),
             .high = std::max(1.02, std::exp(-quantile_of(log_errors, 0.1))),
             .rows = static_cast<std::int64_t>(log_errors.size())};
@@ -69,7 +69,7 @@ StepInterval interval_of(std::vector<double> const& log_errors) {
 
 StepInterval widened(StepInterval const& before, std::vector<double> const& log_errors) {
     if (log_errors.empty()) return before;
-    StepInterval const own = interval_of(log_errors);
+    StepInterval const own = interval_of_errors(log_errors);
     return {
         .low = std::min(before.low, own.low), .high = std::max(before.high, own.high), .rows = before.rows + own.rows};
 }

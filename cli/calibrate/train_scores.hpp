@@ -47,7 +47,7 @@ double inside_intervals(TrainScores const& scores, std::map<std::string, Framewo
                         std::map<std::string, StepInterval> const& of_kind);
 
 /// 80 % of the errors, and 2 % either way at least.
-StepInterval interval_of(std::vector<double> const& log_errors);
+StepInterval interval_of_errors(std::vector<double> const& log_errors);
 /// No narrower than the interval of the profile that a fit begins with: rows of one machine say nothing of others.
 StepInterval widened(StepInterval const& before, std::vector<double> const& log_errors);
 

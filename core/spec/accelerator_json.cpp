@@ -2,6 +2,8 @@
 #include "core/spec/kernel_catalog.hpp"
 #include "core/spec/value_checks.hpp"
 
+#include <cmath>
+
 namespace sextant {
 namespace {
 
@@ -18,6 +20,16 @@ std::map<Precision, Value> by_precision(ObjectReader in, Read const& read) {
     in.finish();
     if (out.empty()) throw InputError("{}: is empty (at least one precision is needed)", in.where());
     return out;
+}
+
+/// Of the profile as its file states it: a peak that is raised afterwards makes the tiles quicker, not more.
+std::int64_t tiles_each_of(AcceleratorProfile const& profile) {
+    constexpr FlopsPerSecond one_tile = 15 * units::TFLOP / units::s;  // assumed: a B200's multiprocessor, two bytes
+    FlopsPerSecond peak{};
+    for (auto const& [precision, rate] : profile.peak)
+        if (bytes_per_element(precision) >= 2) peak = std::max(peak, rate.value);
+    double const tiles = peak / one_tile / static_cast<double>(profile.multiprocessors.value);
+    return std::max<std::int64_t>(1, std::llround(tiles));
 }
 
 }  // namespace
@@ -55,6 +67,7 @@ AcceleratorProfile read_accelerator_values(ObjectReader in) {
     if (profile.multiprocessors.value < 1 || profile.multiprocessors.value > 1'000'000)
         throw InputError("{}: is {} (a count of at least 1 is expected)", in.path_to("multiprocessors"),
                          profile.multiprocessors.value);
+    profile.tiles_each = tiles_each_of(profile);
     profile.host_bandwidth = positive_quantity<BytesPerSecond>(in, "host_bandwidth");
     profile.power_watts = bounded_number(in, "power_watts", 1, 100'000);
 

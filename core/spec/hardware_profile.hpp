@@ -36,6 +36,7 @@ struct AcceleratorProfile {
     Sourced<Bytes> l2;
     std::int64_t l2_caches = 1;  ///< that `l2` is the sum of; a multiprocessor reads through one of them (chiplets)
     Sourced<std::int64_t> multiprocessors;   ///< units that tiles are scheduled on (SMs, CUs, cores)
+    std::int64_t tiles_each = 1;             ///< that one works on at once, several where it is large (TPU, Gaudi)
     Sourced<BytesPerSecond> host_bandwidth;  ///< to host memory, one direction (PCIe or C2C)
     Sourced<double> power_watts;
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <random>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -203,6 +204,33 @@ TEST_CASE("estimate_product: no grid of a calibration makes a product faster tha
             CHECK(estimate.time.base() >= work / device.peak_of(Precision::bf16).value.base());
         }
     }
+}
+
+TEST_CASE("estimate_product: a higher peak never makes a product slower, on any device", "[INV-15]") {
+    std::mt19937_64 random(7);
+    auto const size = [&] { return static_cast<std::int64_t>(std::exp2(fixtures::uniform(random, 4, 14))); };
+    for (AcceleratorProfile const& device : all_accelerators()) {
+        if (is_host(device)) continue;
+        AcceleratorProfile better = device;
+        double const factor = std::vector{1.2, 2.0, 4.0}[random() % 3];
+        for (auto& [precision, peak] : better.peak)
+            peak.value *= factor;
+        for (int i = 0; i < 50; ++i) {
+            GemmShape const shape{.m = size(), .n = size(), .k = size()};
+            auto const seconds = [&](AcceleratorProfile const& on) {
+                return estimate_product(shape, gemm_format(two_byte_precision(on)), on, {}).time.base();
+            };
+            CAPTURE(device.name, factor, shape.m, shape.n, shape.k);
+            CHECK(seconds(better) <= seconds(device) * (1 + 1e-9));
+        }
+    }
+}
+
+TEST_CASE("profiles: a device of few large cores works on several tiles in each, a GPU's multiprocessor on one") {
+    CHECK(known_accelerator("gb200")->tiles_each == 1);
+    CHECK(known_accelerator("b200-sxm")->tiles_each == 1);
+    CHECK(known_accelerator("tpu-v5p")->tiles_each == 15);
+    CHECK(known_accelerator("gaudi3")->tiles_each == 14);
 }
 
 TEST_CASE("estimate_product: int8 runs at the device's own int8 peak, whatever its 16-bit one is", "[INV-14]") {
