@@ -102,7 +102,10 @@ def build(config_dict):
     kind = {"qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe"}.get(kind, kind)
     config = AutoConfig.for_model(kind, **config_dict)
     with torch.device("meta"), no_init_weights():  # values are of no interest
-        model = AutoModelForCausalLM.from_config(config)
+        if kind == "mistral4":  # of a multimodal config alone: no automatic class knows it
+            model = transformers.Mistral4ForCausalLM(config)
+        else:
+            model = AutoModelForCausalLM.from_config(config)
     model.tie_weights()
     return model
 

@@ -89,6 +89,7 @@ constexpr std::array architectures{
     Architecture{"ministral3", "Ministral3ForCausalLM", hf::read_ministral3},
     Architecture{"mistral", "MistralForCausalLM", hf::read_mistral},
     Architecture{"mistral3", "Mistral3ForConditionalGeneration", hf::read_mistral3},
+    Architecture{"mistral4", "Mistral4ForCausalLM", hf::read_mistral4},
     Architecture{"mixtral", "MixtralForCausalLM", hf::read_mixtral},
     Architecture{"mpt", "MPTForCausalLM", hf::read_mpt},
     Architecture{"nemotron", "NemotronForCausalLM", hf::read_nemotron},

@@ -128,5 +128,6 @@ ModelSpec read_bailing_moe_v2(ConfigObject& in);
 ModelSpec read_deepseek_v2(ConfigObject& in);
 ModelSpec read_deepseek_v3(ConfigObject& in);
 ModelSpec read_glm4_moe(ConfigObject& in);
+ModelSpec read_mistral4(ConfigObject& in);
 
 }  // namespace sextant::hf

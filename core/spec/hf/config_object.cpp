@@ -1,5 +1,8 @@
 #include "core/spec/hf/config_object.hpp"
 
+#include "core/nearest.hpp"
+#include "core/spec/not_modelled.hpp"
+
 #include <algorithm>
 
 namespace sextant::hf {
@@ -195,14 +198,19 @@ void read_experts_everywhere(ConfigObject& in, ModelSpec& model, std::string_vie
     place_experts_everywhere(model);
 }
 
-ConfigObject text_config(ConfigObject& in, std::string_view text_type) {
+ConfigObject text_config(ConfigObject& in, std::initializer_list<std::string_view> text_types) {
     auto text = in.object("text_config");
     if (!text)
         throw InputError(
             "{}: is missing (the text model of a multimodal config is described there; a text-only config has "
             "model_type '{}')",
-            in.path_to("text_config"), text_type);
-    return std::move(*text);
+            in.path_to("text_config"), *text_types.begin());
+    auto const type = text->text("model_type", std::string(*text_types.begin()));
+    if (std::find(text_types.begin(), text_types.end(), type) != text_types.end()) return std::move(*text);
+    auto const why = why_not_modelled(type);
+    throw InputError("{}: is '{}'{}{} (read here: {}; give another text model as a config of its own)",
+                     text->path_to("model_type"), type.substr(0, 60), why.empty() ? "" : ": ", why,
+                     join(std::vector<std::string>(text_types.begin(), text_types.end())));
 }
 
 void drop_unused_experts(ModelSpec& model) {

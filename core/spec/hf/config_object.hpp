@@ -115,9 +115,10 @@ void drop_unused_experts(ModelSpec& model);
 /// `mlp_layer_types`, where it is there, says which layers are dense and which sparse.
 void read_layer_experts(ConfigObject& in, ModelSpec& model);
 
-/// What describes the text model of a multimodal config, `text_config`. @throws InputError without one.
-/// @param text_type the `model_type` of the text model alone
-ConfigObject text_config(ConfigObject& in, std::string_view text_type);
+/// What describes the text model of a multimodal config, `text_config`. @throws InputError without one, or of another
+/// kind.
+/// @param text_types what its `model_type` may be; the first where it has none
+ConfigObject text_config(ConfigObject& in, std::initializer_list<std::string_view> text_types);
 
 /// Qwen's choice of layers: every `decoder_sparse_step`-th layer has experts, but for those in `mlp_only_layers`.
 void place_experts(ConfigObject& in, ModelSpec& model);

@@ -132,6 +132,19 @@ ModelSpec read_deepseek_v3(ConfigObject& in) {
     return model;
 }
 
+// DeepSeek's layers without score correction.
+ModelSpec read_mistral4(ConfigObject& in) {
+    ModelSpec model = read_common(
+        in,
+        ClassSizes{
+            .positions = 1048576, .hidden = 4096, .vocab = 131072, .layers = 36, .heads = 32, .intermediate = 12288});
+    read_latent_attention(in, model, {.query_rank = 1024, .nope_head_dim = 64, .kv_rank = 256});
+    read_experts(in, model, {.experts = 128, .top_k = 4, .intermediate = 2048, .shared = 1, .dense_layers = 0},
+                 {.experts = in.has("num_local_experts") ? "num_local_experts" : "n_routed_experts"});
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
 // Without experts; the ranks are DeepSeek-V3's.
 ModelSpec read_youtu(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);

@@ -13,57 +13,59 @@ ModelSpec tied_as(ConfigObject& in, ModelSpec model) {
 }  // namespace
 
 ModelSpec read_gemma3(ConfigObject& in) {
-    ConfigObject text = text_config(in, "gemma3_text");
+    ConfigObject text = text_config(in, {"gemma3_text"});
     ModelSpec model = read_gemma3_text(text);
     model.tied_embeddings = in.flag("tie_word_embeddings", true);
     return model;
 }
 
 ModelSpec read_gemma4(ConfigObject& in) {
-    ConfigObject text = text_config(in, "gemma4_text");
+    ConfigObject text = text_config(in, {"gemma4_text"});
     return tied_as(in, read_gemma4_text(text));
 }
 
 ModelSpec read_llama4(ConfigObject& in) {
-    ConfigObject text = text_config(in, "llama4_text");
+    ConfigObject text = text_config(in, {"llama4_text"});
     return read_llama4_text(text);
 }
 
 ModelSpec read_mistral3(ConfigObject& in) {
-    ConfigObject text = text_config(in, "mistral");
-    if (text.text("model_type", "mistral") == "ministral3") return tied_as(in, read_ministral3(text));
+    ConfigObject text = text_config(in, {"mistral", "ministral3", "mistral4"});
+    auto const type = text.text("model_type", "mistral");
+    if (type == "ministral3") return tied_as(in, read_ministral3(text));
+    if (type == "mistral4") return tied_as(in, read_mistral4(text));
     return read_mistral(text);
 }
 
 ModelSpec read_qwen3_5(ConfigObject& in) {
-    ConfigObject text = text_config(in, "qwen3_5_text");
+    ConfigObject text = text_config(in, {"qwen3_5_text"});
     return tied_as(in, read_qwen3_5_text(text));
 }
 
 ModelSpec read_qwen3_5_moe(ConfigObject& in) {
-    ConfigObject text = text_config(in, "qwen3_5_moe_text");
+    ConfigObject text = text_config(in, {"qwen3_5_moe_text"});
     return tied_as(in, read_qwen3_5_moe_text(text));
 }
 
 // Older configs have the keys of the text model beside those of the image encoder.
 ModelSpec read_qwen2_5_vl(ConfigObject& in) {
     if (!in.has("text_config")) return read_qwen2(in);
-    ConfigObject text = text_config(in, "qwen2");
+    ConfigObject text = text_config(in, {"qwen2", "qwen2_5_vl_text"});
     return tied_as(in, read_qwen2(text));
 }
 
 ModelSpec read_qwen3_vl(ConfigObject& in) {
-    ConfigObject text = text_config(in, "qwen3");
+    ConfigObject text = text_config(in, {"qwen3", "qwen3_vl_text"});
     return tied_as(in, read_qwen3(text));
 }
 
 ModelSpec read_qwen3_vl_moe(ConfigObject& in) {
-    ConfigObject text = text_config(in, "qwen3_moe");
+    ConfigObject text = text_config(in, {"qwen3_moe", "qwen3_vl_moe_text"});
     return tied_as(in, read_qwen3_moe(text));
 }
 
 ModelSpec read_kimi_k25(ConfigObject& in) {
-    ConfigObject text = text_config(in, "kimi_k2");
+    ConfigObject text = text_config(in, {"kimi_k2", "deepseek_v3"});
     return read_deepseek_v3(text);
 }
 
