@@ -97,6 +97,8 @@ set(SEXTANT_MODEL_FILES
   models/internlm2-7b.json
   models/internlm3-8b.json
   models/kimi-k2.json
+  models/kimi-k2-0905.json
+  models/kimi-k2.5.json
   models/korthikanti-22b.json
   models/ling-1t.json
   models/ling-flash-2.0.json
@@ -132,9 +134,12 @@ set(SEXTANT_MODEL_FILES
   models/minimax-m2.json
   models/ministral-8b.json
   models/mistral-7b.json
+  models/mistral-7b-v0.2.json
+  models/mistral-7b-v0.3.json
   models/mistral-large-123b.json
   models/mistral-nemo-12b.json
   models/mistral-small-24b.json
+  models/mistral-small-3.1-24b.json
   models/mixtral-8x22b.json
   models/mixtral-8x7b.json
   models/mpt-30b.json
@@ -172,6 +177,7 @@ set(SEXTANT_MODEL_FILES
   models/phi-2.json
   models/phi-3-medium.json
   models/phi-3-mini.json
+  models/phi-3-mini-128k.json
   models/phi-3.5-moe.json
   models/phi-4.json
   models/phi-4-mini.json
@@ -210,9 +216,12 @@ set(SEXTANT_MODEL_FILES
   models/qwen3-1.7b.json
   models/qwen3-14b.json
   models/qwen3-235b-a22b.json
+  models/qwen3-235b-a22b-2507.json
   models/qwen3-30b-a3b.json
+  models/qwen3-30b-a3b-2507.json
   models/qwen3-32b.json
   models/qwen3-4b.json
+  models/qwen3-4b-2507.json
   models/qwen3-8b.json
   models/qwen3-coder-480b-a35b.json
   models/qwen3-next-80b-a3b.json
@@ -234,6 +243,7 @@ set(SEXTANT_MODEL_FILES
   models/starcoder2-7b.json
   models/tinyllama-1.1b.json
   models/yi-34b.json
+  models/yi-34b-200k.json
   models/yi-6b.json
   models/yi-9b.json
 )

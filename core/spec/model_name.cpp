@@ -64,7 +64,6 @@ constexpr OtherName other_names[] = {
     {"deepseekv2lite", "deepseek-v2-lite"},
     {"deepseekv3", "deepseek-v3"},
     {"deepseekv3671b", "deepseek-v3"},
-    {"devstralsmall", "mistral-small-24b"},
     {"dotsllm1", "dots.llm1-142b"},
     {"dotsllm1inst", "dots.llm1-142b"},
     {"flanpalm540b", "palm-540b"},
@@ -84,7 +83,7 @@ constexpr OtherName other_names[] = {
     {"internlm251.8b", "internlm2-1.8b"},
     {"internlm2520b", "internlm2-20b"},
     {"internlm257b", "internlm2-7b"},
-    {"kimik25", "kimi-k2"},
+    {"kimik2thinking", "kimi-k2-0905"},
     {"llama234b", "codellama-34b"},
     {"llama30b", "llama-33b"},
     {"llama31nemotron70b", "llama-3.1-70b"},
@@ -95,16 +94,14 @@ constexpr OtherName other_names[] = {
     {"llama4scout", "llama-4-scout-17b-16e"},
     {"llama4scout17b", "llama-4-scout-17b-16e"},
     {"llama70b", "llama-2-70b"},
-    {"magistralsmall", "mistral-small-24b"},
-    {"mathstral7b", "mistral-7b"},
+    {"mathstral7b", "mistral-7b-v0.3"},
     {"megatronturingnlg530b", "megatron-530b"},
     {"minimaxm21", "minimax-m2"},
     {"minimaxm25", "minimax-m2"},
     {"mistrallarge", "mistral-large-123b"},
     {"mistralnemo", "mistral-nemo-12b"},
     {"mistralsmall22b", "codestral-22b"},
-    {"mistralsmall3124b", "mistral-small-24b"},
-    {"mistralsmall3224b", "mistral-small-24b"},
+    {"mistralsmall3224b", "mistral-small-3.1-24b"},
     {"mistralsmall324b", "mistral-small-24b"},
     {"mistralsmallinstruct2409", "codestral-22b"},
     {"mtnlg530b", "megatron-530b"},
@@ -118,7 +115,7 @@ constexpr OtherName other_names[] = {
     {"openllama13b", "llama-13b"},
     {"openllama7b", "llama-7b"},
     {"palm", "palm-540b"},
-    {"phi35mini", "phi-3-mini"},
+    {"phi35mini", "phi-3-mini-128k"},
     {"qwen1.8b", "qwen1.5-1.8b"},
     {"qwen25coder0.5b", "qwen2.5-0.5b"},
     {"qwen25coder1.5b", "qwen2.5-1.5b"},
@@ -134,7 +131,7 @@ constexpr OtherName other_names[] = {
     {"qwen35397b", "qwen3.5-397b-a17b"},
     {"qwen3627b", "qwen3.5-27b"},
     {"qwen3635ba3b", "qwen3.5-35b-a3b"},
-    {"qwen3coder30ba3b", "qwen3-30b-a3b"},
+    {"qwen3coder30ba3b", "qwen3-30b-a3b-2507"},
     {"qwen3coder480b", "qwen3-coder-480b-a35b"},
     {"qwen3codernext", "qwen3-next-80b-a3b"},
     {"qwen3next80b", "qwen3-next-80b-a3b"},
@@ -216,12 +213,57 @@ bool is_month(std::string_view word, std::string_view next) {
            is_number(next);
 }
 
-/// A date ("0528", "2407"), a version ("v0.1") or a length of context ("128k", "1m").
+/// Names whose releases differ in a size, with the one release of the sizes of the preset that they mean: other
+/// releases of them are presets of their own or none.
+struct Releases {
+    std::string_view name;  ///< as `joined`
+    std::string_view same;  ///< the word for that release; empty: only the name without one
+};
+
+constexpr Releases releases[] = {
+    {"c4aicommandr", "v01"},
+    {"commandr", "v01"},
+    {"commandr35b", "v01"},
+    {"glm49b", ""},
+    {"kimik2", "0711"},
+    {"mistral7b", "v0.1"},
+    {"mistralsmall24b", "2501"},
+    {"mistralsmall3124b", "2503"},
+    {"mistralsmall3224b", "2506"},
+    {"mistralsmall324b", "2501"},
+    {"mixtral8x22b", "v0.1"},
+    {"qwen3235b", ""},
+    {"qwen3235ba22b", ""},
+    {"qwen330b", ""},
+    {"qwen330b3a", ""},
+    {"qwen330ba3b", ""},
+    {"qwen34b", ""},
+    {"vicuna13b", "v1.5"},
+    {"vicuna7b", "v1.5"},
+};
+
+/// A date ("0528", "2407") or a version ("v0.1").
 bool is_release(std::string_view word) {
     bool const date = word.size() == 4 && std::all_of(word.begin(), word.end(), is_digit);
-    bool const version = word.size() > 1 && word.front() == 'v' && is_number(word.substr(1));
-    bool const context = word.size() > 1 && word.back() == 'k' && is_number(word.substr(0, word.size() - 1));
-    return date || version || context || word == "1m";
+    return date || (word.size() > 1 && word.front() == 'v' && is_number(word.substr(1)));
+}
+
+/// Tokens of a length of context ("128k", "1m"), 0 of any other word.
+std::int64_t context_of(std::string_view word) {
+    if (word == "1m") return 1'000'000;
+    bool const length =
+        word.size() > 1 && word.size() < 6 && word.back() == 'k' && std::all_of(word.begin(), word.end() - 1, is_digit);
+    return length ? 1000 * std::stoll(std::string(word)) : 0;
+}
+
+/// Whether a model of this name and these words for its release has the sizes of the preset, and the length of context.
+bool is_same_release(std::string const& name, std::string const& preset, Words const& dropped) {
+    auto const* const differ =
+        std::find_if(std::begin(releases), std::end(releases), [&](Releases const& r) { return r.name == name; });
+    return std::all_of(dropped.begin(), dropped.end(), [&](std::string const& word) {
+        if (auto const context = context_of(word)) return context <= find_model(preset).max_positions;
+        return differ == std::end(releases) || word == differ->same;
+    });
 }
 
 std::map<std::string, std::string> names_to_presets() {
@@ -250,8 +292,13 @@ std::optional<std::string> preset_called(std::string_view name) {
     if (words.empty()) return std::nullopt;
     for (std::size_t i = 1; i + 1 < words.size(); ++i)
         if (is_month(words[i], words[i + 1])) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
-    words.erase(std::remove_if(words.begin() + 1, words.end(), is_release), words.end());
-    return meant();
+    auto const first = std::stable_partition(words.begin() + 1, words.end(), [](std::string const& word) {
+        return !is_release(word) && context_of(word) == 0;
+    });
+    Words const dropped(first, words.end());
+    words.erase(first, words.end());
+    auto const preset = meant();
+    return preset && is_same_release(joined(words), *preset, dropped) ? preset : std::nullopt;
 }
 
 }  // namespace sextant

@@ -49,12 +49,18 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"Llama-2-34B", "codellama-34b"},
          {"codellama/CodeLlama-34b-Instruct-hf", "codellama-34b"},
          {"lmsys/vicuna-13b-v1.5", "llama-2-13b"},
-         {"mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b"},
+         {"mistralai/Mistral-7B-Instruct-v0.1", "mistral-7b"},
+         {"mistralai/Mistral-7B-Instruct-v0.2", "mistral-7b-v0.2"},
+         {"mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b-v0.3"},
+         {"mistralai/Mathstral-7B-v0.1", "mistral-7b-v0.3"},
          {"mistralai/Mixtral-8x7B-v0.1", "mixtral-8x7b"},
-         {"mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small-24b"},
+         {"mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small-3.1-24b"},
+         {"mistralai/Mistral-Small-24B-Instruct-2501", "mistral-small-24b"},
          {"mistralai/Mistral-Large-Instruct-2407", "mistral-large-123b"},
          {"Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "qwen2.5-72b"},
-         {"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"},
+         {"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b-2507"},
+         {"Qwen/Qwen3-4B-Thinking-2507-FP8", "qwen3-4b-2507"},
+         {"Qwen/Qwen3-235B-A22B-Instruct-2507", "qwen3-235b-a22b-2507"},
          {"Qwen3-30B3A", "qwen3-30b-a3b"},
          {"Qwen/Qwen1.5-MoE-A2.7B-Chat", "qwen1.5-moe-a2.7b"},
          {"Qwen/QwQ-32B", "qwen2.5-32b"},
@@ -62,8 +68,10 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"nvidia/DeepSeek-R1-0528-NVFP4-v2", "deepseek-v3"},
          {"deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "llama-3.3-70b"},
          {"deepseek-ai/DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"},
-         {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"},
-         {"moonshotai/Kimi-K2.5", "kimi-k2"},
+         {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2-0905"},
+         {"moonshotai/Kimi-K2-Instruct-0711", "kimi-k2"},
+         {"moonshotai/Kimi-K2.5", "kimi-k2.5"},
+         {"moonshotai/Kimi-K2-Thinking", "kimi-k2-0905"},
          {"CohereForAI/c4ai-command-r-plus-08-2024", "command-r-plus"},
          {"ibm-granite/granite-3.1-8b-instruct", "granite-3.3-8b"},
          {"Megatron-Turing NLG 530B", "megatron-530b"},
@@ -73,7 +81,10 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"baichuan-inc/Baichuan2-13B-Chat", "baichuan2-13b"},
          {"EleutherAI/gpt-j-6b", "gpt-j-6b"},
          {"google/gemma-2-9b-it", "gemma-2-9b"},
-         {"microsoft/Phi-3-mini-128k-instruct", "phi-3-mini"},
+         {"microsoft/Phi-3-mini-4k-instruct", "phi-3-mini"},
+         {"microsoft/Phi-3-mini-128k-instruct", "phi-3-mini-128k"},
+         {"microsoft/Phi-3.5-mini-instruct", "phi-3-mini-128k"},
+         {"01-ai/Yi-34B-200K", "yi-34b-200k"},
          {"microsoft/Phi-3.5-MoE-instruct", "phi-3.5-moe"},
          {"zai-org/GLM-4.6-FP8", "glm-4.6"},
          {"MiniMaxAI/MiniMax-M2.5", "minimax-m2"},
@@ -109,6 +120,23 @@ TEST_CASE("model names: a name that no preset has means none, however near") {
     CHECK(called(name) == "none");
 }
 
+TEST_CASE("model names: a release whose sizes no preset has means none") {
+    auto const* const name = GENERATE(
+        "mistralai/Mistral-7B-v0.4", "mistralai/Mixtral-8x22B-Instruct-v0.3", "Qwen/Qwen3-4B-2511", "01-ai/Yi-6B-200K",
+        "Qwen/Qwen2.5-7B-Instruct-1M", "microsoft/Phi-3-medium-128k-instruct", "togethercomputer/LLaMA-2-7B-32K",
+        "lmsys/vicuna-7b-v1.3", "THUDM/GLM-4-9B-0414", "CohereForAI/c4ai-command-r-08-2024", "mosaicml/mpt-7b-8k");
+    CHECK(called(name) == "none");
+}
+
+TEST_CASE("model names: releases keep the lengths and windows of their own") {
+    CHECK(find_model("mistralai/Mistral-7B-Instruct-v0.3").attention.window == 0);
+    CHECK(count_parameters(find_model("mistralai/Mistral-7B-Instruct-v0.3")).total == 7'248'023'552);
+    CHECK(find_model("mistralai/Mistral-7B-v0.1").attention.window == 4096);
+    CHECK(find_model("microsoft/Phi-3.5-mini-instruct").max_positions == 131072);
+    CHECK(find_model("Qwen/Qwen3-4B-Instruct-2507").max_positions == 262144);
+    CHECK(find_model("mistralai/Mistral-Small-3.2-24B-Instruct-2506").max_positions == 131072);
+}
+
 TEST_CASE("model names: no preset is kept from use by a reason why models are not modelled") {
     for (std::string const& preset : model_names()) {
         INFO(preset);
@@ -134,7 +162,7 @@ TEST_CASE("model names: a known model that cannot be a preset is refused with th
 TEST_CASE("models with a text model inside say that their encoders are left out, others that nothing is") {
     for (auto const& [name, left_out] :
          {std::pair{"gemma-3-27b", true}, std::pair{"llama-4-scout-17b-16e", true}, std::pair{"gemma-3-1b", false},
-          std::pair{"llama-3.1-8b", false}, std::pair{"deepseek-v3", false}}) {
+          std::pair{"kimi-k2.5", true}, std::pair{"llama-3.1-8b", false}, std::pair{"deepseek-v3", false}}) {
         INFO(name);
         CHECK(left_out_of(find_model(name).architecture).empty() != left_out);
     }

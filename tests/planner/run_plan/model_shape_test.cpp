@@ -11,13 +11,24 @@
 
 using namespace sextant;
 
+namespace {
+
+/// Whether another preset with as many layers has the name's beginning: "yi-34b-200k" is a release of "yi-34b".
+bool is_release_of_another(std::string const& name, ModelSpec const& model) {
+    for (std::string const& other : model_names())
+        if (name.starts_with(other + "-") && find_model(other).layer_count() == model.layer_count()) return true;
+    return false;
+}
+
+}  // namespace
+
 TEST_CASE(
     "usual_layers is the line through the dense presets with attention in every layer, in the logarithms of depth and "
     "size") {
     double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
     for (std::string const& name : model_names()) {
         ModelSpec const model = find_model(name);
-        if (model.moe || model.recurrent) continue;
+        if (model.moe || model.recurrent || is_release_of_another(name, model)) continue;
         double const x = std::log(static_cast<double>(count_parameters(model).total));
         double const y = std::log(static_cast<double>(model.layer_count()));
         n += 1, sx += x, sy += y, sxx += x * x, sxy += x * y;
