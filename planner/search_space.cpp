@@ -178,9 +178,9 @@ std::int64_t document_tokens(std::optional<std::int64_t> const& asked, std::int6
 
 SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
                               std::int64_t accelerators, SearchConstraints const& c) {
-    if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
+    if (model.position == PositionKind::learned && workload.sequence > model.max_positions)
         throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
-                         model.position_rows, model.name);
+                         model.max_positions, model.name);
     require_adapters(model, c.base.adapters, "lora");
     if (c.base.recompute_modules != attention_core)
         require_modules(model, c.base.recompute_modules, "--recompute-modules");

@@ -83,9 +83,11 @@ BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, Sequence
     set.head = build_head(model, plan, sequence);
     set.mtp = build_mtp(model, plan, sequence);
     if (model.tied_embeddings)
-        set.tied_output_copy = local_parameters(
-            {{.name = "output copy", .rows = model.vocab, .columns = model.hidden, .sharding = Sharding::vocabulary}},
-            plan);
+        set.tied_output_copy = local_parameters({{.name = "output copy",
+                                                  .rows = model.vocab,
+                                                  .columns = table_width(model),
+                                                  .sharding = Sharding::vocabulary}},
+                                                plan);
     return set;
 }
 

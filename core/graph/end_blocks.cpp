@@ -12,10 +12,14 @@ namespace {
 void append_vocabulary_product(BlockBuilder& b) {
     std::int64_t const width = padded_vocabulary(b.model.vocab, b.plan.tp) / b.plan.tp;
     double const logits = static_cast<double>(b.tokens) * static_cast<double>(width);
-    b.enter_tensor_region("head in", {});
     // Frameworks keep the head in 16 bit when the rest of the step is narrower.
-    b.gemm_on(b.tokens, "head", width, b.model.hidden, is_narrow(b.plan.precision) ? Precision::bf16 : b.plan.precision,
-              Storage::plain);
+    Precision const precision = is_narrow(b.plan.precision) ? Precision::bf16 : b.plan.precision;
+    if (b.model.embedding_width > 0)
+        b.gemm_on(b.tokens, "head projection", b.model.embedding_width, b.model.hidden, precision, Storage::plain);
+    if (b.model.embedding_width > 0 && b.needs_input({}))
+        b.keep("projection output", "2 T w", 2 * static_cast<double>(b.tokens * b.model.embedding_width));
+    b.enter_tensor_region("head in", {});
+    b.gemm_on(b.tokens, "head", width, table_width(b.model), precision, Storage::plain);
     // bf16 logits to fp32 (2 + 4), maximum (4), exponentials and sum (4 + 4); backward: softmax minus one-hot to bf16
     // (4 + 2).
     bool const fused = b.plan.fused_cross_entropy == Switch::on;
@@ -30,8 +34,14 @@ void append_vocabulary_product(BlockBuilder& b) {
 Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
     BlockBuilder b("embedding", model, plan, sequence);
     auto const tokens = static_cast<double>(b.tokens);
-    b.streaming("lookup", 4 * tokens * b.hidden, 1.5);
+    b.streaming("lookup", 4 * tokens * static_cast<double>(table_width(model)), 1.5);
     b.leave_tensor_region("embedding out");
+    if (model.embedding_width > 0) {
+        Precision const precision = is_narrow(plan.precision) ? Precision::bf16 : plan.precision;
+        b.gemm_on(b.tokens, "embedding projection", model.hidden, model.embedding_width, precision, Storage::plain);
+        if (b.needs_input({}))
+            b.keep("projection input", "2 T w", 2 * static_cast<double>(b.tokens * model.embedding_width));
+    }
     if (model.position == PositionKind::learned) b.streaming("positions", 6 * b.norm_tokens * b.hidden, 1.0);
     if (model.embedding_norm) {
         b.norm("embedding norm");

@@ -1,6 +1,7 @@
 #include "core/graph/model_flops.hpp"
 
 #include "core/graph/block.hpp"
+#include "core/graph/shapes.hpp"
 #include "core/spec/parameters.hpp"
 
 #include <map>
@@ -24,7 +25,10 @@ Work pass_work(ModelSpec const& model, SequenceShape const& sequence, MtpModules
         total += found->second;
     }
     auto const tokens = static_cast<double>(sequence.tokens);
-    Flops const head = 2 * tokens * static_cast<double>(model.hidden) * static_cast<double>(model.vocab) * units::flop;
+    std::int64_t const width = table_width(model);
+    // Projections from and to a narrower embedding table.
+    std::int64_t const projections = model.embedding_width > 0 ? 2 * width * model.hidden : 0;
+    Flops const head = 2 * tokens * static_cast<double>(width * model.vocab + projections) * units::flop;
     double const products = pass == Pass::backward && !adapters.on() ? 2 : 1;
     total.executed += products * head;
     total.model += products * head;

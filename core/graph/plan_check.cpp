@@ -85,9 +85,14 @@ Fault check_tensor(Detail detail, ModelSpec const& model, ParallelPlan const& pl
                          "tp {} and the {} key heads of the recurrent layers of {} do not divide one another", tp,
                          r.key_heads, model.name);
     }
-    if (model.hidden % tp != 0 || (model.mlp.intermediate > 0 && model.mlp.intermediate % tp != 0))
+    bool const dense = std::any_of(model.layers.begin(), model.layers.end(),
+                                   [](LayerKind kind) { return kind.feed_forward && !kind.moe; });
+    if (model.hidden % tp != 0 || (dense && model.mlp.intermediate % tp != 0))
         return fault(detail, PlanProblem::width, "tp {} does not divide hidden {} and feed-forward {} of {}", tp,
                      model.hidden, model.mlp.intermediate, model.name);
+    if (model.moe && model.moe->shared_intermediate % tp != 0)
+        return fault(detail, PlanProblem::width, "tp {} does not divide the shared experts' {} of {}", tp,
+                     model.moe->shared_intermediate, model.name);
     if (plan.sequence_parallel == Switch::on && tp == 1)
         return fault(detail, PlanProblem::sequence_parallel,
                      "sequence parallelism splits over the tensor-parallel group (it needs tp > 1)");
@@ -118,9 +123,9 @@ Fault check_sequence(Detail detail, ModelSpec const& model, ParallelPlan const& 
         return fault(detail, PlanProblem::sequence, "sequence {} is not divisible by cp{} = {}", workload.sequence,
                      plan.sequence_parallel == Switch::on ? " * tp" : "", split);
     if (auto found = check_documents(detail, plan, workload)) return found;
-    if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
+    if (model.position == PositionKind::learned && workload.sequence > model.max_positions)
         return fault(detail, PlanProblem::positions, "sequence {} is longer than the {} learned positions of {}",
-                     workload.sequence, model.position_rows, model.name);
+                     workload.sequence, model.max_positions, model.name);
     if (plan.attention != AttentionKernel::flash && model.attention.index &&
         workload.shape().attended() > model.attention.index->chosen)
         return fault(

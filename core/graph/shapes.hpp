@@ -14,6 +14,11 @@ enum class Split : std::uint8_t { none, output, input };
 /// Whether a weight is one of the matrices that the base weights' format is for.
 enum class Storage : std::uint8_t { base, plain };
 
+/// Width of the token embedding and of the output matrix: that of the model, or narrower (OPT-350M).
+inline std::int64_t table_width(ModelSpec const& model) {
+    return model.embedding_width > 0 ? model.embedding_width : model.hidden;
+}
+
 /// Sizes that the block builders share, and short ways to append ops and tensors.
 class BlockBuilder {
 public:

@@ -48,9 +48,9 @@ Workload run_workload(RunSetting const& setting, ModelSpec const& model, double 
     workload.sequence = setting.sequence.value_or(std::min(longest_usual_sequence, longest));
     if (workload.sequence < 1 || workload.sequence > largest_workload)
         throw InputError("--seq: {} is out of range (1 to {})", workload.sequence, largest_workload);
-    if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
+    if (model.position == PositionKind::learned && workload.sequence > model.max_positions)
         throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
-                         model.position_rows, model.name);
+                         model.max_positions, model.name);
     workload.global_batch = setting.global_batch.value_or(usual_global_batch(tokens, workload.sequence));
     if (workload.global_batch < 1 || workload.global_batch > largest_workload)
         throw InputError("--global-batch: {} is out of range (1 to {})", workload.global_batch, largest_workload);

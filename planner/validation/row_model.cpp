@@ -199,7 +199,7 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
         ModelSpec model = *preset;
         if (!is_complete(row) && !mixture) assumptions.emplace_back("dimensions of the preset of that name");
         std::int64_t const sequence = TrainingRow::need(row.seq_len, "seq_len");
-        if (model.position == PositionKind::learned && model.position_rows < sequence)
+        if (model.position == PositionKind::learned && model.max_positions < sequence)
             throw RowSkip("sequence is longer than the preset's learned positions");
         if (row.notes_have("w/o MTP") || row.notes_have("without MTP")) model.mtp_modules = 0;
         return model;

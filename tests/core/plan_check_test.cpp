@@ -39,6 +39,14 @@ TEST_CASE("find_fault: a sound plan has none", "[INV-11]") {
     CHECK(microbatches(good_plan(), workload) == 16);
 }
 
+TEST_CASE("find_fault: the width of a dense feed-forward that no layer has does not matter") {
+    ModelSpec model = mixture(4096, 32, 60, 4, 1408);
+    model.mlp.intermediate = 1407;
+    CHECK_FALSE(find_fault(model, {.dp = 8, .tp = 2}, workload));
+    model.layers.front().moe = false;
+    CHECK(find_fault(model, {.dp = 8, .tp = 2}, workload).value().problem == PlanProblem::width);
+}
+
 TEST_CASE("find_fault: every broken rule is found, with the numbers in the message", "[INV-11]") {
     std::vector<Case> const cases{
         {"zero degree", [](auto&, auto& p, auto&) { p.dp = 0; }, PlanProblem::not_positive, "dp is 0"},
@@ -52,6 +60,13 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
         {"kv heads", [](auto& m, auto&, auto&) { m.attention.kv_heads = 6; }, PlanProblem::kv_heads,
          "6 key/value heads"},
         {"width", [](auto& m, auto&, auto&) { m.mlp.intermediate = 14338; }, PlanProblem::width, "14338"},
+        {"shared experts",
+         [](auto& m, auto& p, auto&) {
+             m = mixture(4096, 32, 60, 4, 1408);
+             m.moe->shared_intermediate = 1410;
+             p = {.dp = 8, .tp = 4};
+         },
+         PlanProblem::width, "shared experts' 1410"},
         {"too many stages", [](auto&, auto& p, auto&) { p.pp = 64; }, PlanProblem::layers, "32 layers"},
         {"uneven chunks",
          [](auto&, auto& p, auto&) {
@@ -147,7 +162,8 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
         {"positions",
          [](auto& m, auto&, auto&) {
              m.position = PositionKind::learned;
-             m.position_rows = 2048;
+             m.position_rows = 2050;  // OPT's table, offset by the padding ids
+             m.max_positions = 2048;
          },
          PlanProblem::positions, "2048"},
         {"stage layers: count",

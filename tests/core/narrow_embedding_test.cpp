@@ -1,0 +1,42 @@
+// OPT-350M: the embedding table is narrower than the model, with a projection on either side.
+#include "core/graph/block.hpp"
+#include "core/graph/model_flops.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "core/spec/parameters.hpp"
+#include "tests/catch.hpp"
+
+#include <algorithm>
+#include <vector>
+
+using namespace sextant;
+
+namespace {
+
+Gemm product(Block const& block, std::string const& name) {
+    auto const found = std::find_if(block.ops.begin(), block.ops.end(), [&](Op const& op) { return op.name == name; });
+    REQUIRE(found != block.ops.end());
+    return std::get<Gemm>(found->what);
+}
+
+}  // namespace
+
+TEST_CASE("a narrow embedding is projected to the width of the model, and back before the output matrix") {
+    ModelSpec const model = find_model("opt-350m");
+    Block const embedding = build_embedding(model, {}, 2048);
+    Block const head = build_head(model, {}, 2048);
+    CHECK(
+        (product(embedding, "embedding projection").n == 1024 && product(embedding, "embedding projection").k == 512));
+    CHECK((product(head, "head projection").n == 512 && product(head, "head projection").k == 1024));
+    CHECK((product(head, "head").n == 50304 && product(head, "head").k == 512));
+    CHECK(forward_flops_per_token(model, 2048).base() == 858'882'048);
+    ParallelPlan stages{};
+    stages.pp = 2;
+    CHECK(build_blocks(model, stages, 2048).tied_output_copy.total() == 50304.0 * 512);
+}
+
+TEST_CASE("an embedding of the model's width has no projections") {
+    ModelSpec const model = find_model("opt-125m");
+    for (Block const& block : {build_embedding(model, {}, 2048), build_head(model, {}, 2048)})
+        CHECK(std::none_of(block.ops.begin(), block.ops.end(),
+                           [](Op const& op) { return op.name.find("projection") != std::string::npos; }));
+}
