@@ -7,7 +7,7 @@
 namespace sextant {
 
 std::string named(ModelSpec const& model) {
-    return left_out_of(model.architecture).empty() ? model.name : model.name + " (encoders left out)";
+    return is_multimodal(model.architecture) ? model.name + " (encoders left out)" : model.name;
 }
 
 std::string left_out_remark(ModelSpec const& model) {

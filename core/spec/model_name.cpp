@@ -72,6 +72,7 @@ constexpr OtherName other_names[] = {
     {"gemma112b", "gemma-2b"},
     {"gemma117b", "gemma-7b"},
     {"glm47", "glm-4.6"},
+    {"gpt4allj", "gpt-j-6b"},
     {"gpt175b", "gpt3-175b"},
     {"gpt21.5b", "gpt2-xl"},
     {"gptneox", "gpt-neox-20b"},

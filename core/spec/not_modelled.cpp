@@ -1,5 +1,6 @@
 #include "core/spec/not_modelled.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/text.hpp"
 
 #include <algorithm>
@@ -32,6 +33,12 @@ constexpr std::string_view uneven_layers =
     "layers that differ in heads or width are not modelled (give a config of their average)";
 constexpr std::string_view factorised_queries =
     "queries of low rank over keys of full rank are not modelled (a config without the low rank comes near)";
+constexpr std::string_view gated_heads =
+    "layers that differ in heads, with a gate on each head's output, are not modelled (give a config of their average)";
+constexpr std::string_view shared_blocks =
+    "blocks of attention whose weights several layers share, with adapters of each layer's own, are not modelled";
+constexpr std::string_view several_bases =
+    "is the name of tuned models of several families (give that of its base: gpt-j-6b, llama-13b or mpt-7b)";
 constexpr std::string_view beside_attention = "recurrent heads beside attention in one layer are not modelled";
 constexpr std::string_view diffusion = "models of pictures that denoise are not modelled, only decoders of text";
 constexpr std::string_view pictures =
@@ -69,6 +76,7 @@ constexpr std::array reasons{
     Reason{"glam", mixed_experts},
     Reason{"gopher", relative_positions},
     Reason{"gpt35turbo", unpublished},
+    Reason{"gpt4all", several_bases},  // before GPT-4
     Reason{"gpt4", unpublished},
     Reason{"gpt5", unpublished},
     Reason{"grok3", unpublished},
@@ -98,6 +106,8 @@ constexpr std::array reasons{
     Reason{"sdxl", diffusion},
     Reason{"siglip", pictures},
     Reason{"stablediffusion", diffusion},
+    Reason{"step3p5", gated_heads},
+    Reason{"step35", gated_heads},
     Reason{"step3", factorised_queries},
     Reason{"switch", encoder_decoder},
     Reason{"t5", encoder_decoder},
@@ -107,7 +117,7 @@ constexpr std::array reasons{
     Reason{"wan2", diffusion},
     Reason{"whisper", encoder_decoder},
     Reason{"xlmroberta", encoder},
-    Reason{"zamba", other_recurrence},
+    Reason{"zamba", shared_blocks},
 };
 
 /// Architectures whose configs describe encoders beside the language model (core/spec/hf/multimodal.cpp).
@@ -115,11 +125,21 @@ constexpr std::array<std::string_view, 10> multimodal{"gemma3",   "gemma4",     
                                                       "mistral3", "qwen3_5",     "qwen3_5_moe", "qwen2_5_vl",
                                                       "qwen3_vl", "qwen3_vl_moe"};
 
+/// Architectures whose prediction modules are of another kind than those that are counted (`ModelSpec::mtp_modules`).
+constexpr std::array<std::string_view, 11> with_prediction{"ernie4_5_moe",  "exaone_moe",  "hy_v3",           "mellum",
+                                                           "mimo_v2_flash", "minimax_m2",  "nemotron_h",      "qwen3_5",
+                                                           "qwen3_5_text",  "qwen3_5_moe", "qwen3_5_moe_text"};
+
 }  // namespace
 
+bool is_multimodal(std::string_view architecture) { return is_one_of(multimodal, architecture); }
+
 std::string_view left_out_of(std::string_view architecture) {
-    bool const has_encoders = std::find(multimodal.begin(), multimodal.end(), architecture) != multimodal.end();
-    return has_encoders ? "its encoders of pictures and sound; the language model alone is counted" : "";
+    bool const predicts = is_one_of(with_prediction, architecture);
+    if (!is_multimodal(architecture)) return predicts ? "its modules that predict further tokens, if it has any" : "";
+    return predicts ? "its modules that predict further tokens and its encoders of pictures and sound; the language "
+                      "model alone is counted"
+                    : "its encoders of pictures and sound; the language model alone is counted";
 }
 
 std::string_view why_not_modelled(std::string_view name) {

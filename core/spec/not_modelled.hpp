@@ -9,8 +9,11 @@ namespace sextant {
 /// does not know.
 std::string_view why_not_modelled(std::string_view name);
 
-/// What of a model that is read is left out, by its architecture (`ModelSpec::architecture`): of multimodal ones the
-/// encoders. Empty where all of it is modelled.
+/// Whether configs of an architecture (`ModelSpec::architecture`) describe encoders beside the language model.
+bool is_multimodal(std::string_view architecture);
+
+/// What of a model that is read is left out, by its architecture: of multimodal ones the encoders, of some the modules
+/// that predict further tokens. Empty where all of it is modelled.
 std::string_view left_out_of(std::string_view architecture);
 
 }  // namespace sextant

@@ -80,6 +80,7 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"01-ai/Yi-34B-Chat", "yi-34b"},
          {"baichuan-inc/Baichuan2-13B-Chat", "baichuan2-13b"},
          {"EleutherAI/gpt-j-6b", "gpt-j-6b"},
+         {"nomic-ai/gpt4all-j", "gpt-j-6b"},
          {"google/gemma-2-9b-it", "gemma-2-9b"},
          {"microsoft/Phi-3-mini-4k-instruct", "phi-3-mini"},
          {"microsoft/Phi-3-mini-128k-instruct", "phi-3-mini-128k"},
@@ -154,7 +155,10 @@ TEST_CASE("model names: a known model that cannot be a preset is refused with th
                                                   {"moonshotai/Kimi-Linear-48B-A3B-Instruct", "recurrent layers"},
                                                   {"openai/clip-vit-large-patch14", "encoders of pictures"},
                                                   {"stable-diffusion-3", "denoise"},
-                                                  {"GPT-4o", "not published"}}));
+                                                  {"GPT-4o", "not published"},
+                                                  {"nomic-ai/gpt4all-13b-snoozy", "its base"},
+                                                  {"stepfun-ai/Step-3.5-Flash", "gate on each head"},
+                                                  {"Zyphra/Zamba2-7B", "several layers share"}}));
     INFO(name);
     CHECK_THROWS_WITH(find_model(name), contains(part) && contains("model '") && !contains("did you mean"));
 }
