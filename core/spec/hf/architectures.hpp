@@ -37,6 +37,11 @@ ModelSpec read_starcoder2(ConfigObject& in);
 ModelSpec read_mixtral(ConfigObject& in);
 ModelSpec read_qwen2_moe(ConfigObject& in);
 ModelSpec read_qwen3_moe(ConfigObject& in);
+/// Sizes that Qwen3-MoE's class takes where a config does not name them; Qwen3-VL's takes others.
+struct Qwen3MoeDefaults {
+    std::int64_t positions = 32768, kv_heads = 4, experts = 128, top_k = 8, expert_width = 768;
+};
+ModelSpec read_qwen3_moe(ConfigObject& in, Qwen3MoeDefaults const& defaults);
 ModelSpec read_gpt_oss(ConfigObject& in);
 
 ModelSpec read_internlm(ConfigObject& in);

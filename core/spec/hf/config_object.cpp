@@ -103,9 +103,26 @@ void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t cla
     attention.value_head_dim = attention.head_dim;
 }
 
+std::int64_t default_head_dim(ConfigObject const& in, ModelSpec const& model, std::int64_t class_default) {
+    if (!in.mentions("head_dim") || in.has("head_dim")) return class_default;
+    return divided_head_dim(in, model.hidden, model.attention.heads, "num_attention_heads");
+}
+
 void read_attention_bias(ConfigObject& in, ModelSpec& model, bool class_default) {
     model.attention.qkv_bias = in.flag("attention_bias", class_default);
     model.attention.output_bias = model.attention.qkv_bias;
+}
+
+void refuse_other_attention(ConfigObject& in) {
+    constexpr std::string_view both_ways = "use_bidirectional_attention";  // a text in Gemma 4: "vision" is of pictures
+    if (in.is_text(both_ways) ? in.text(both_ways, "") == "all" : in.flag(both_ways, false))
+        throw InputError("{}: attention that looks both ways is not modelled, only decoders", in.path_to(both_ways));
+    if (!in.flag("is_causal", true))
+        throw InputError("{}: is false, and attention that looks both ways is not modelled, only decoders",
+                         in.path_to("is_causal"));
+    for (std::string_view const key : {"add_cross_attention", "is_encoder_decoder"})
+        if (in.flag(key, false))
+            throw InputError("{}: attention to an encoder is not modelled, only decoders", in.path_to(key));
 }
 
 ModelSpec read_common(ConfigObject& in, ClassSizes const& known) {
@@ -160,11 +177,27 @@ void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default
     model.attention.window = any ? window : 0;
 }
 
+std::vector<bool> read_rotary_layers(ConfigObject& in, ModelSpec const& model) {
+    auto const given = in.integers("no_rope_layers");
+    if (!given.empty() && given.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("no_rope_layers"),
+                         given.size(), model.layers.size());
+    auto const interval = static_cast<std::size_t>(in.size("no_rope_layer_interval", Size::layers, 4));
+    std::vector<bool> rotary(model.layers.size());
+    for (std::size_t layer = 0; layer < rotary.size(); ++layer)
+        rotary[layer] = given.empty() ? (layer + 1) % interval != 0 : given[layer] != 0;
+    return rotary;
+}
+
+void drop_unused_window(ModelSpec& model) {
+    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.sliding; }))
+        model.attention.window = 0;
+}
+
 void widen_every(ModelSpec& model, std::int64_t period) {
     for (std::int64_t layer = period - 1; layer < model.layer_count(); layer += period)
         model.layers[static_cast<std::size_t>(layer)].sliding = false;
-    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.sliding; }))
-        model.attention.window = 0;
+    drop_unused_window(model);
 }
 
 void read_layer_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
@@ -206,7 +239,10 @@ ConfigObject text_config(ConfigObject& in, std::initializer_list<std::string_vie
             "model_type '{}')",
             in.path_to("text_config"), *text_types.begin());
     auto const type = text->text("model_type", std::string(*text_types.begin()));
-    if (std::find(text_types.begin(), text_types.end(), type) != text_types.end()) return std::move(*text);
+    if (std::find(text_types.begin(), text_types.end(), type) != text_types.end()) {
+        refuse_other_attention(*text);
+        return std::move(*text);
+    }
     auto const why = why_not_modelled(type);
     throw InputError("{}: is '{}'{}{} (read here: {}; give another text model as a config of its own)",
                      text->path_to("model_type"), type.substr(0, 60), why.empty() ? "" : ": ", why,

@@ -69,8 +69,16 @@ void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t cla
 void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads,
                             std::int64_t class_default_head_dim);
 
+/// What classes that know a `head_dim` take without one: `class_default` where the key is absent, hidden / heads where
+/// it is null.
+std::int64_t default_head_dim(ConfigObject const& in, ModelSpec const& model, std::int64_t class_default);
+
 /// `attention_bias`: biases on all four projections of the attention, or on none.
 void read_attention_bias(ConfigObject& in, ModelSpec& model, bool class_default);
+
+/// @throws InputError where a key makes a decoder's class something else: attention that looks both ways
+/// (`use_bidirectional_attention`, `is_causal` false), or to an encoder (`add_cross_attention`, `is_encoder_decoder`).
+void refuse_other_attention(ConfigObject& in);
 
 /// Sizes under the names that most decoder classes share: `hidden_size`, `num_hidden_layers`, `num_attention_heads`,
 /// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.
@@ -91,6 +99,13 @@ std::vector<std::string> layer_texts(ConfigObject& in, std::string_view key, Mod
 /// layer is full.
 void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
                   bool (*pattern)(std::int64_t layer));
+
+/// Which layers have rotary positions: the ones of `no_rope_layers` (named after its zeros), else all but every
+/// `no_rope_layer_interval`-th. @throws InputError if the list has not one for each layer.
+std::vector<bool> read_rotary_layers(ConfigObject& in, ModelSpec const& model);
+
+/// A model none of whose layers slide has no window.
+void drop_unused_window(ModelSpec& model);
 
 /// Every `period`-th layer looks back over everything after all.
 void widen_every(ModelSpec& model, std::int64_t period);

@@ -72,7 +72,8 @@ void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults, E
     moe.experts = in.size(keys.experts, Size::experts, defaults.experts);
     moe.top_k = read_top_k(in, "num_experts_per_tok", moe.experts, defaults.top_k);
     moe.intermediate = in.size("moe_intermediate_size", Size::width, defaults.intermediate);
-    moe.shared_intermediate = moe.intermediate * in.count(keys.shared, defaults.shared);
+    bool const no_shared = in.mentions(keys.shared) && !in.has(keys.shared);  // null
+    moe.shared_intermediate = no_shared ? 0 : moe.intermediate * in.count(keys.shared, defaults.shared);
     std::int64_t const first = in.count("first_k_dense_replace", defaults.dense_layers);
     std::int64_t const every = in.size("moe_layer_freq", Size::layers, 1);
     for (std::int64_t layer = 0; layer < model.layer_count(); ++layer)
@@ -116,6 +117,8 @@ ModelSpec read_bailing_moe_v2(ConfigObject& in) {
 
 ModelSpec read_deepseek_v2(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
+    if (in.flag("mlp_bias", false))
+        throw InputError("{}: biases beside experts are not modelled", in.path_to("mlp_bias"));
     read_latent_attention(in, model);
     read_experts(in, model, {.experts = 64, .top_k = 6, .intermediate = 1407, .shared = 2, .dense_layers = 0});
     model.tied_embeddings = in.flag("tie_word_embeddings", false);

@@ -78,8 +78,10 @@ ModelSpec read_mpt(ConfigObject& in) {
     model.norm = NormKind::layer;
     model.norm_bias = bias;
     bool alibi = true;
+    bool rotary = false;
     if (auto attention_config = in.object("attn_config")) {
         alibi = attention_config->flag("alibi", true);
+        rotary = attention_config->flag("rope", false);
         if (attention_config->flag("qk_ln", false)) attention.query_key_norm = AttentionSpec::QueryKeyNorm::all_heads;
         auto const type = attention_config->text("attn_type", "multihead_attention");
         if (type == "multiquery_attention") {
@@ -95,8 +97,11 @@ ModelSpec read_mpt(ConfigObject& in) {
                 attention_config->path_to("attn_type"), type);
         }
     }
-    model.position = alibi ? PositionKind::alibi : PositionKind::learned;
-    model.position_rows = alibi ? 0 : model.max_positions;
+    model.position = alibi                              ? PositionKind::alibi
+                     : rotary                           ? PositionKind::rotary
+                     : in.flag("learned_pos_emb", true) ? PositionKind::learned
+                                                        : PositionKind::none;
+    model.position_rows = model.position == PositionKind::learned ? model.max_positions : 0;
     model.tied_embeddings = in.flag("tie_word_embeddings", true);
     return model;
 }

@@ -11,6 +11,16 @@ void bias_everywhere(ModelSpec& model, bool bias) {
     model.attention.output_bias = bias;
 }
 
+/// The layers without rotary positions slide: the zeros of `no_rope_layers`, else every `no_rope_layer_interval`-th.
+void read_smollm3_windows(ConfigObject& in, ModelSpec& model) {
+    read_windows(in, model, 0, every_layer);
+    auto const rotary = read_rotary_layers(in, model);
+    if (in.has("layer_types")) return;
+    for (std::size_t layer = 0; layer < model.layers.size(); ++layer)
+        if (rotary[layer]) model.layers[layer].sliding = false;
+    drop_unused_window(model);
+}
+
 bool three_of_four(std::int64_t layer) { return (layer + 1) % 4 != 0; }
 
 }  // namespace
@@ -75,6 +85,12 @@ ModelSpec read_qwen(ConfigObject& in) {
 }
 
 ModelSpec read_chatglm(ConfigObject& in) {
+    for (auto const* const key : {"inner_hidden_size", "position_encoding_2d"})
+        if (in.has(key))
+            throw InputError(
+                "{}: the first ChatGLM, another model under this model_type, is not modelled (a gpt_neox config of the "
+                "same sizes, with tie_word_embeddings, has the same products)",
+                in.path_to(key));
     ModelSpec model;
     model.hidden = in.size("hidden_size", Size::width);
     model.vocab = in.size_of({"padded_vocab_size", "vocab_size"}, Size::vocabulary);
@@ -102,10 +118,12 @@ ModelSpec read_chatglm(ConfigObject& in) {
 
 // EXAONE 3 and 3.5: Llama with a key of its own for the layers.
 ModelSpec read_exaone(ConfigObject& in) {
-    ModelSpec model = read_common(
-        in, ClassSizes{.positions = 2048, .layers = in.size_of({"num_layers", "num_hidden_layers"}, Size::layers)});
+    ModelSpec model =
+        read_common(in, ClassSizes{.positions = 2048,
+                                   .layers = in.size_of({"num_layers", "num_hidden_layers"}, Size::layers),
+                                   .intermediate = 4 * in.size("hidden_size", Size::width)});
     read_grouped_attention(in, model, model.attention.heads);
-    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
     return model;
 }
 
@@ -134,7 +152,7 @@ ModelSpec read_smollm3(ConfigObject& in) {
     read_grouped_attention(in, model, 4);
     read_attention_bias(in, model, false);
     model.mlp.bias = in.flag("mlp_bias", false);
-    if (in.flag("use_sliding_window", false)) read_windows(in, model, 0, three_of_four);
+    if (in.flag("use_sliding_window", false)) read_smollm3_windows(in, model);
     model.tied_embeddings = in.flag("tie_word_embeddings", true);
     return model;
 }
@@ -142,7 +160,7 @@ ModelSpec read_smollm3(ConfigObject& in) {
 ModelSpec read_seed_oss(ConfigObject& in) {
     ModelSpec model = read_common(in, 524288);
     AttentionSpec& attention = model.attention;
-    read_grouped_attention(in, model, 8, 128);
+    read_grouped_attention(in, model, 8, default_head_dim(in, model, 128));
     attention.qkv_bias = in.flag("attention_bias", true);
     attention.output_bias = in.flag("attention_out_bias", false);
     model.mlp.bias = in.flag("mlp_bias", false);
@@ -182,7 +200,8 @@ ModelSpec read_stablelm(ConfigObject& in) {
 
 ModelSpec read_cohere2(ConfigObject& in) {
     ModelSpec model = read_cohere(in);
-    read_windows(in, model, 4096, three_of_four);
+    read_windows(in, model, 4096, every_layer);
+    if (!in.has("layer_types")) widen_every(model, in.size("sliding_window_pattern", Size::layers, 4));
     return model;
 }
 
@@ -200,7 +219,7 @@ ModelSpec read_granite_swa(ConfigObject& in) {
 
 ModelSpec read_iquestcoder(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
-    read_grouped_attention(in, model, 8, 128);
+    read_grouped_attention(in, model, 8, default_head_dim(in, model, 128));
     read_attention_bias(in, model, false);
     model.mlp.bias = in.flag("mlp_bias", false);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
@@ -209,7 +228,7 @@ ModelSpec read_iquestcoder(ConfigObject& in) {
 
 ModelSpec read_ministral3(ConfigObject& in) {
     ModelSpec model = read_common(in, 262144);
-    read_grouped_attention(in, model, 8, 128);
+    read_grouped_attention(in, model, 8, default_head_dim(in, model, 128));
     read_windows(in, model, 0, every_layer);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
@@ -295,7 +314,7 @@ ModelSpec read_helium(ConfigObject& in) {
 
 ModelSpec read_cwm(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
-    read_grouped_attention(in, model, 8, 128);
+    read_grouped_attention(in, model, 8, default_head_dim(in, model, 128));
     model.mlp.bias = in.flag("mlp_bias", false);
     read_windows(in, model, 8192, [](std::int64_t layer) { return layer % 4 != 0; });
     model.tied_embeddings = in.flag("tie_word_embeddings", false);

@@ -6,22 +6,58 @@
 namespace sextant::hf {
 namespace {
 
-/// Every layer but each `no_rope_layer_interval`-th looks back within chunks of `attention_chunk_size`.
+/// Layers with rotary positions look back within chunks of `attention_chunk_size`, unless `layer_types` names others.
 void read_chunks(ConfigObject& in, ModelSpec& model) {
-    auto const rotary = in.integers("no_rope_layers");  // named after its zeros
-    std::int64_t const interval = in.size("no_rope_layer_interval", Size::layers, 4);
+    auto const rotary = read_rotary_layers(in, model);
+    auto const types = layer_texts(in, "layer_types", model);
     std::int64_t const chunk = in.mentions("attention_chunk_size") && !in.has("attention_chunk_size")
                                    ? 0
                                    : in.size("attention_chunk_size", Size::positions, 8192);
-    if (!rotary.empty() && rotary.size() != model.layers.size())
-        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("no_rope_layers"),
-                         rotary.size(), model.layers.size());
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
-        bool const local = rotary.empty() ? (static_cast<std::int64_t>(i) + 1) % interval != 0 : rotary[i] != 0;
+        if (!types.empty() && types[i] != "chunked_attention" && types[i] != "full_attention")
+            throw InputError("{}[{}]: is '{}' ('full_attention' or 'chunked_attention' is allowed)",
+                             in.path_to("layer_types"), i, types[i]);
+        bool const local = types.empty() ? rotary[i] : types[i] == "chunked_attention";
         model.layers[i].sliding = local && chunk > 0;
     }
-    bool const any = std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.sliding; });
-    model.attention.window = any ? chunk : 0;
+    model.attention.window = chunk;
+    drop_unused_window(model);
+}
+
+/// A list of zeros and ones, one for each layer; empty without the key.
+std::vector<std::int64_t> layer_switches(ConfigObject& in, std::string_view key, ModelSpec const& model) {
+    auto switches = in.is_list(key) ? in.integers(key) : std::vector<std::int64_t>();
+    if (!switches.empty() && switches.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to(key),
+                         switches.size(), model.layers.size());
+    return switches;
+}
+
+/// `sliding_window_size` counts the tokens before a query, `sliding_window` the query's own too.
+void read_mimo_windows(ConfigObject& in, ModelSpec& model) {
+    std::int64_t const before = in.count("sliding_window_size", 128);
+    read_windows(in, model, before + 1, all_but_the_first);
+    if (in.has("sliding_window_size") && model.attention.window > 0) model.attention.window = before + 1;
+    if (in.has("layer_types")) return;
+    auto const slides = layer_switches(in, "hybrid_layer_pattern", model);
+    if (slides.empty()) return widen_every(model, 6);
+    for (std::size_t layer = 0; layer < model.layers.size(); ++layer)
+        model.layers[layer].sliding = slides[layer] != 0 && model.attention.window > 0;
+    drop_unused_window(model);
+}
+
+void refuse_other_sliding_heads(ConfigObject& in, AttentionSpec const& sliding) {
+    struct Named {
+        std::string_view key;
+        std::int64_t expected;
+    };
+    for (auto const& [key, expected] :
+         {Named{"swa_num_attention_heads", sliding.heads}, Named{"swa_head_dim", sliding.head_dim},
+          Named{"swa_v_head_dim", sliding.value_head_dim}})
+        if (std::int64_t const given = in.size(key, Size::width, expected); given != expected)
+            throw InputError(
+                "{}: is {}, and sliding layers with other heads than the {} of the others are not modelled",
+                in.path_to(key), given, expected);
 }
 
 }  // namespace
@@ -31,18 +67,20 @@ void read_chunks(ConfigObject& in, ModelSpec& model) {
 // experts.
 ModelSpec read_llama4_text(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
-    read_grouped_attention(in, model, 8, 128);
-    std::int64_t const experts = in.size("num_local_experts", Size::experts, 16);
+    read_grouped_attention(in, model, 8, default_head_dim(in, model, 128));
+    auto const named = in.integers("moe_layers");
+    bool const dense = in.has("moe_layers") && named.empty();
+    std::int64_t const experts = dense ? 1 : in.size("num_local_experts", Size::experts, 16);
     model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 1),
+                        .top_k = dense ? 1 : read_top_k(in, "num_experts_per_tok", experts, 1),
                         .intermediate = model.mlp.intermediate,
                         .shared_intermediate = model.mlp.intermediate};
     model.mlp.intermediate = in.size("intermediate_size_mlp", Size::width, 16384);
-    auto const named = in.integers("moe_layers");
     std::int64_t const step = in.size("interleave_moe_layer_step", Size::layers, 1);
     for (std::int64_t i = 0; i < model.layer_count(); ++i)
         model.layers[static_cast<std::size_t>(i)].moe =
-            named.empty() ? (i + 1) % step == 0 : std::find(named.begin(), named.end(), i) != named.end();
+            in.has("moe_layers") ? std::find(named.begin(), named.end(), i) != named.end() : (i + 1) % step == 0;
+    drop_unused_experts(model);
     read_chunks(in, model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
@@ -172,18 +210,20 @@ ModelSpec read_mellum(ConfigObject& in) {
 }
 
 // The first layer is dense and sees everything, as every sixth layer does; sliding layers have twice the key/value
-// heads, and sinks.
+// heads, and sinks. The configs on the Hub say so in lists of zeros and ones (`hybrid_layer_pattern`,
+// `moe_layer_freq`).
 ModelSpec read_mimo_v2_flash(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     AttentionSpec& attention = model.attention;
     read_grouped_attention(in, model, 4, 192);
     attention.value_head_dim = in.size("v_head_dim", Size::width, 128);
     attention.qkv_bias = in.flag("attention_bias", false);  // the output projection has none
-    read_windows(in, model, 129, all_but_the_first);
-    if (!in.has("layer_types")) widen_every(model, 6);
+    read_mimo_windows(in, model);
     AttentionSpec sliding = attention;
-    sliding.kv_heads *= 2;
-    check_kv_heads(in, "num_key_value_heads", sliding.kv_heads, sliding.heads);
+    sliding.kv_heads = in.size("swa_num_key_value_heads", Size::heads, 2 * attention.kv_heads);
+    check_kv_heads(in, in.has("swa_num_key_value_heads") ? "swa_num_key_value_heads" : "num_key_value_heads",
+                   sliding.kv_heads, sliding.heads);
+    refuse_other_sliding_heads(in, sliding);
     sliding.sinks = true;
     if (attention.window > 0) model.window_attention = sliding;
     std::int64_t const experts = in.size("n_routed_experts", Size::experts, 256);
@@ -191,9 +231,11 @@ ModelSpec read_mimo_v2_flash(ConfigObject& in) {
                         .top_k = read_top_k(in, "num_experts_per_tok", experts, 8),
                         .intermediate = in.size("moe_intermediate_size", Size::width, 2048),
                         .correction_bias = true};
-    for (std::size_t layer = 1; layer < model.layers.size(); ++layer)
-        model.layers[layer].moe = true;
+    auto const sparse = layer_switches(in, "moe_layer_freq", model);
+    for (std::size_t layer = 0; layer < model.layers.size(); ++layer)
+        model.layers[layer].moe = sparse.empty() ? layer > 0 : sparse[layer] != 0;
     read_layer_experts(in, model);
+    drop_unused_experts(model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }

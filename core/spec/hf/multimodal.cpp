@@ -14,9 +14,7 @@ ModelSpec tied_as(ConfigObject& in, ModelSpec model) {
 
 ModelSpec read_gemma3(ConfigObject& in) {
     ConfigObject text = text_config(in, {"gemma3_text"});
-    ModelSpec model = read_gemma3_text(text);
-    model.tied_embeddings = in.flag("tie_word_embeddings", true);
-    return model;
+    return tied_as(in, read_gemma3_text(text));
 }
 
 ModelSpec read_gemma4(ConfigObject& in) {
@@ -61,7 +59,9 @@ ModelSpec read_qwen3_vl(ConfigObject& in) {
 
 ModelSpec read_qwen3_vl_moe(ConfigObject& in) {
     ConfigObject text = text_config(in, {"qwen3_moe", "qwen3_vl_moe_text"});
-    return tied_as(in, read_qwen3_moe(text));
+    return tied_as(
+        in,
+        read_qwen3_moe(text, {.positions = 128000, .kv_heads = 16, .experts = 60, .top_k = 4, .expert_width = 1408}));
 }
 
 ModelSpec read_kimi_k25(ConfigObject& in) {
