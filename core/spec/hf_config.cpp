@@ -2,8 +2,10 @@
 
 #include "core/nearest.hpp"
 #include "core/spec/hf/architectures.hpp"
+#include "core/spec/hf/attention_types.hpp"
 #include "core/spec/not_modelled.hpp"
 #include "core/spec/parameters.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -131,6 +133,44 @@ Architecture const* of_class(std::vector<std::string> const& classes) {
     return nullptr;
 }
 
+bool has_ending(std::string_view name, std::initializer_list<std::string_view> endings) {
+    return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// Whether a class has the layers that `entry` reads: it is its own, in any letter case, that of another entry with the
+/// same reader, or one of those that are read by their keys.
+bool has_layers_of(std::string_view name, Architecture const& entry) {
+    constexpr std::array<std::string_view, 2> by_their_keys{"ChatGLMForConditionalGeneration", "GPT2LMHeadCustomModel"};
+    auto const text = lower_case(name);
+    return std::any_of(std::begin(architectures), std::end(architectures),
+                       [&](Architecture const& other) {
+                           return other.read == entry.read && lower_case(other.model_class) == text;
+                       }) ||
+           std::find(by_their_keys.begin(), by_their_keys.end(), name) != by_their_keys.end();
+}
+
+/// A class that is not the architecture's own may have other layers, and none over the vocabulary.
+void refuse_other_class(ConfigObject& in, Architecture const& entry) {
+    auto const classes = in.texts("architectures");
+    if (classes.empty() || has_layers_of(classes.front(), entry)) return;
+    bool const headless = has_ending(classes.front(), {"Model", "Classification", "Answering", "RewardModel"});
+    throw InputError("{}: '{}' {} (name {}, the class that '{}' is read as, or none, to count its layers)",
+                     in.path_to("architectures"), classes.front().substr(0, 60),
+                     headless ? "has no output matrix over the vocabulary, which every model here has"
+                              : "is a class that is not known and may have other layers",
+                     entry.model_class, entry.name);
+}
+
+/// Encoders beside a model whose architecture is one of text are not what its reports could say is left out.
+void refuse_encoders(ConfigObject& in, Architecture const& entry) {
+    if (is_multimodal(entry.name)) return;
+    for (std::string_view const key : {"vision_config", "audio_config", "visual"})
+        if (in.has(key))
+            throw InputError(
+                "{}: encoders beside '{}' are not modelled (leave the key out to count the language model)",
+                in.path_to(key), entry.name);
+}
+
 /// Whether `name` is a later version of `type`: "bailing_moe_v2" of "bailing_moe".
 bool is_version_of(std::string_view name, std::string_view type) {
     return name.starts_with(type) && name.substr(type.size()).starts_with("_v") && name.back() >= '0' &&
@@ -213,9 +253,12 @@ std::vector<std::string> known_architectures() {
 }
 
 ModelSpec read_hf_config(std::string_view text, std::string name) {
-    auto const document = JsonDocument::from_text(text, name);
+    auto const document = JsonDocument::from_text(hf::with_attention_layers(text, name), name);
     ConfigObject in{ObjectReader(document)};
     Architecture const& architecture = find_architecture(in);
+    refuse_other_class(in, architecture);
+    hf::refuse_other_attention(in);
+    refuse_encoders(in, architecture);
     ModelSpec model = architecture.read(in);
     model.name = std::move(name);
     model.architecture = architecture.name;

@@ -35,6 +35,11 @@ ModelSpec read_gpt2(ConfigObject& in) {
                               ? in.size("max_position_embeddings", Size::positions)
                               : in.size("n_positions", Size::positions, 1024);
     model.position_rows = model.max_positions;
+    // SantaCoder: all heads share one of keys and values.
+    auto const kind = in.text("attention_head_type", "multihead");
+    if (kind != "multihead" && kind != "multiquery")
+        throw InputError("{}: is '{}' (multihead or multiquery is allowed)", in.path_to("attention_head_type"), kind);
+    if (kind == "multiquery") model.attention.kv_heads = 1;
     model.tied_embeddings = in.flag("tie_word_embeddings", true);
     return model;
 }
@@ -73,7 +78,8 @@ ModelSpec read_opt(ConfigObject& in) {
     return model;
 }
 
-// Queries, keys and values have no biases. Layers take turns, global first, unless `attention_layers` says otherwise.
+// Queries, keys and values have no biases. Layers take turns, global first, unless `attention_layers` or
+// `attention_types` (written out before, core/spec/hf/attention_types.hpp) says otherwise.
 ModelSpec read_gpt_neo(ConfigObject& in) {
     std::int64_t const hidden = in.size_of({"hidden_size", "n_embd"}, Size::width);
     std::int64_t const heads = in.size_of({"num_heads", "num_attention_heads"}, Size::heads);
