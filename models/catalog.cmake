@@ -139,7 +139,7 @@ set(SEXTANT_MODEL_FILES
   models/mistral-large-123b.json
   models/mistral-nemo-12b.json
   models/mistral-small-24b.json
-  models/mistral-small-3.1-24b.json
+  models/mistral-small-24b-2503.json
   models/mixtral-8x22b.json
   models/mixtral-8x7b.json
   models/mpt-30b.json

@@ -256,8 +256,8 @@ ModelSpec read_hf_config(std::string_view text, std::string name) {
     auto const document = JsonDocument::from_text(hf::with_attention_layers(text, name), name);
     ConfigObject in{ObjectReader(document)};
     Architecture const& architecture = find_architecture(in);
-    refuse_other_class(in, architecture);
     hf::refuse_other_attention(in);
+    refuse_other_class(in, architecture);
     refuse_encoders(in, architecture);
     ModelSpec model = architecture.read(in);
     model.name = std::move(name);

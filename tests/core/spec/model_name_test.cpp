@@ -54,7 +54,7 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b-v0.3"},
          {"mistralai/Mathstral-7B-v0.1", "mistral-7b-v0.3"},
          {"mistralai/Mixtral-8x7B-v0.1", "mixtral-8x7b"},
-         {"mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small-3.1-24b"},
+         {"mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small-24b-2503"},
          {"mistralai/Mistral-Small-24B-Instruct-2501", "mistral-small-24b"},
          {"mistralai/Mistral-Large-Instruct-2407", "mistral-large-123b"},
          {"Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "qwen2.5-72b"},
