@@ -159,17 +159,20 @@ PageTable difference_rows(RunPlanReport const& report) {
     return table;
 }
 
-PageTable round_rows(RunAnswer const& answer) {
+PageTable round_rows(RunPlanReport const& report) {
+    RunAnswer const& answer = report.answer;
     PageTable table{
         .title = "Rounds",
-        .note = "Model, plan and compute until they agree: " + std::string(name_of(answer.convergence)) + ".",
-        .columns = {{"round"}, {"FLOPs"}, {"model", Align::left}, {"MFU %"}, {"tokens in the time"}}};
+        .note = fmt::format("Model, plan and compute until they agree: {}{}.", name_of(answer.convergence),
+                            answer.run ? "; " + taken_sentence(report) : ""),
+        .columns = {{"round"}, {"FLOPs"}, {"model", Align::left}, {"MFU %"}, {"tokens in the time"}, {"loss"}}};
     for (BudgetRound const& r : answer.rounds)
         table.rows.push_back({count_cell(static_cast<std::int64_t>(table.rows.size()) + 1),
                               {fmt::format("{:.4g}", r.flops), r.flops},
                               {r.model},
                               number_cell("{:.1f}", 100 * r.mfu),
-                              {human_count(r.tokens), r.tokens}});
+                              {human_count(r.tokens), r.tokens},
+                              r.loss > 0 ? number_cell("{:.4g}", r.loss) : PageCell{}});
     return table;
 }
 
@@ -202,7 +205,7 @@ std::string run_plan_page(RunPlanReport const& report) {
     if (answer.deadline && answer.deadline->run) page.blocks.push_back(PageList{"Deadline", {fewest_sentence(report)}});
     if (report.curve) page.blocks.push_back(curve_rows(*report.curve));
     if (!report.difference.empty()) page.blocks.push_back(difference_rows(report));
-    if (answer.rounds.size() > 1) page.blocks.push_back(round_rows(answer));
+    if (answer.rounds.size() > 1) page.blocks.push_back(round_rows(report));
     if (!answer.law.warnings.empty())
         page.blocks.push_back(PageList{"What a reader must know", answer.law.warnings, Tone::warning});
     if (!answer.choices.empty()) page.blocks.push_back(PageList{"Chosen, because nothing was asked", answer.choices});

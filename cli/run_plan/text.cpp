@@ -205,22 +205,24 @@ void add_deadline(Pairs& pairs, RunPlanReport const& report) {
                                    days_text(*q.deadline - run.wall), surely ? "meets it, too" : "does not"));
 }
 
-std::string rounds_text(RunAnswer const& answer) {
+std::string rounds_text(RunPlanReport const& report) {
+    RunAnswer const& answer = report.answer;
     if (answer.rounds.size() < 2) return "";
     Table table({{"round", Align::right},
                  {"FLOPs", Align::right},
                  {"model"},
                  {"MFU", Align::right},
-                 {"tokens in the time", Align::right}});
+                 {"tokens in the time", Align::right},
+                 {"loss", Align::right}});
     for (std::size_t i = 0; i < answer.rounds.size(); ++i) {
         BudgetRound const& r = answer.rounds[i];
         table.add_row({fmt::format("{}", i + 1), fmt::format("{:.4g}", r.flops), r.model,
-                       fmt::format("{:.1f} %", 100 * r.mfu), human_count(r.tokens)});
+                       fmt::format("{:.1f} %", 100 * r.mfu), human_count(r.tokens),
+                       r.loss > 0 ? fmt::format("{:.4g}", r.loss) : "-"});
     }
     std::string text = "\n" + table.text();
-    if (answer.convergence == Convergence::alternating)
-        text += wrapped(
-            "these rounds come back to an earlier shape; of those between, the one with the lowest loss is taken");
+    if (answer.run) text += taken_sentence(report) + "\n";
+    if (answer.convergence == Convergence::alternating) text += "the rounds come back to an earlier shape\n";
     if (answer.convergence == Convergence::open && !answer.interrupted)
         text += wrapped("the rounds did not settle: model and compute do not agree within 0.5 %");
     return text;
@@ -268,6 +270,12 @@ std::string fewest_sentence(RunPlanReport const& report) {
     return text;
 }
 
+std::string taken_sentence(RunPlanReport const& report) {
+    RunAnswer const& answer = report.answer;
+    bool const by_loss = answer.rounds.at(answer.taken).loss > 0;
+    return fmt::format("round {} is taken{}", answer.taken + 1, by_loss ? ": the lowest loss" : "");
+}
+
 std::string plain_sentence(PlainArithmetic const& plain) {
     return fmt::format("6 N D at {:g} % MFU: 6 x {:.5g} B x {} / ({} x {} x {:g}) = {:.1f} days", 100 * plain.mfu,
                        plain.parameters / 1e9, human_count(plain.tokens),
@@ -296,7 +304,7 @@ std::string run_plan_text(RunPlanReport const& report, std::size_t most_assumpti
     for (std::string const& line : report.advice)
         text += wrapped("- " + line);
     if (answer.deadline && answer.deadline->run) text += "\n" + wrapped(fewest_sentence(report));
-    text += rounds_text(answer);
+    text += rounds_text(report);
     if (report.plain) text += "\n" + difference_text(report);
     if (report.curve) text += "\n" + curve_text(report);
     for (std::string const& warning : answer.law.warnings)

@@ -44,6 +44,8 @@ std::string run_plan_question(RunPlanReport const& report);
 NamesAndValues run_plan_pairs(RunPlanReport const& report);
 std::string fewest_sentence(RunPlanReport const& report);
 std::string plain_sentence(PlainArithmetic const& plain);
+/// "round 3 is taken: the lowest loss". @pre there are rounds.
+std::string taken_sentence(RunPlanReport const& report);
 
 /// The report as a page: figures, scaling curve, where a step goes, from 6 N D to the run.
 std::string run_plan_page(RunPlanReport const& report);

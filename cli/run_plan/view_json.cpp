@@ -227,7 +227,9 @@ std::string run_plan_json(RunPlanReport const& report) {
                           {"model", r.model},
                           {"parameters", r.parameters},
                           {"tokens", r.tokens},
-                          {"mfu", r.mfu}});
+                          {"mfu", r.mfu},
+                          {"loss", r.loss > 0 ? Json(r.loss) : Json()},
+                          {"taken", answer.run && rounds.size() == answer.taken}});
     json["rounds"] = std::move(rounds);
     json["convergence"] = name_of(answer.convergence);
     json["choices"] = answer.choices;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -148,18 +149,17 @@ private:
                                .model = attempt.model.name,
                                .parameters = active_parameters(attempt.model),
                                .tokens = attempt.tokens,
-                               .mfu = step.mfu});
+                               .mfu = step.mfu,
+                               .loss = loss(attempt)});
         attempts_.push_back(std::move(attempt));
         return !run_.interrupted;
     }
 
-    /// The last attempt, or the best of a circle.
+    /// The best of the rounds, whichever it is: the plan's rate jumps with the shape, so the last is often not.
     void finish() {
         if (attempts_.empty() || !run_.reason.empty()) return;
-        Attempt* chosen = &attempts_.back();
-        if (run_.convergence == Convergence::alternating)
-            for (std::size_t i = first_of_circle_; i < attempts_.size(); ++i)
-                if (loss(attempts_[i]) < loss(*chosen)) chosen = &attempts_[i];
+        run_.taken = best_round();
+        Attempt* const chosen = &attempts_[run_.taken];
         bool const smaller =
             most_parameters_ &&
             shape_key(chosen->model) == shape_key(model_of_size(*most_parameters_, question_.shape, "--law"));
@@ -168,6 +168,19 @@ private:
         run_.tokens = chosen->tokens;
         run_.workload = chosen->planned.report->workload;
         run_.planned = std::move(chosen->planned);
+    }
+
+    /// The round of the lowest loss. Laws without one say only which N belongs to a compute, so of them the last, or of
+    /// a circle the one with the most compute.
+    [[nodiscard]] std::size_t best_round() const {
+        std::vector<BudgetRound> const& rounds = run_.rounds;
+        bool const by_loss = predicts_a_loss(question_.law);
+        auto const better = [&](BudgetRound const& a, BudgetRound const& b) {
+            return by_loss ? a.loss < b.loss : a.parameters * a.tokens > b.parameters * b.tokens;
+        };
+        std::size_t const circle = run_.convergence == Convergence::alternating ? first_of_circle_ : rounds.size() - 1;
+        auto const first = rounds.begin() + static_cast<std::ptrdiff_t>(by_loss ? 0 : circle);
+        return static_cast<std::size_t>(std::min_element(first, rounds.end(), better) - rounds.begin());
     }
 
     [[nodiscard]] double loss(Attempt const& a) const {

@@ -2,6 +2,7 @@
 
 #include "planner/run_plan/run_plan.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,16 +27,18 @@ struct BudgetRun {
     PlannedStep planned;  ///< without a report: there is no plan
     std::string reason;   ///< why there is none
     std::vector<BudgetRound> rounds;
+    std::size_t taken = 0;  ///< of the rounds
     Convergence convergence = Convergence::not_needed;
     bool less_than_a_step = false;            ///< the budget is not enough for one
     std::optional<double> optimum_too_large;  ///< parameters of the law's optimum, where only a smaller model fits
     bool interrupted = false;
 };
 
-/// Rounds of model, plan and tokens until the compute agrees; see `answer_run`. Each plan is made for the batch of the
-/// tokens that it delivers: it is repeated until the batch stays (of a circle the smaller batch). Where the law's
-/// optimum does not fit, smaller shapes are tried up to the largest that does (within 2 %), and the one with the lowest
-/// loss takes its place.
+/// Rounds of model, plan and tokens until the compute agrees; see `answer_run`. Of all rounds the one with the lowest
+/// loss is taken, of laws without a loss the last (of a circle the one with the most compute). Each plan is made for
+/// the batch of the tokens that it delivers: it is repeated until the batch stays (of a circle the smaller batch).
+/// Where the law's optimum does not fit, smaller shapes are tried up to the largest that does (within 2 %), and the one
+/// with the lowest loss takes its place.
 /// @pre a budget that is not of FLOPs. @throws InputError: as `wall_within`, `model_for` and `run_workload` do.
 BudgetRun plan_budget(RunSetting const& setting, RunQuestion const& question, std::int64_t accelerators);
 

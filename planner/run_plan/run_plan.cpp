@@ -85,6 +85,7 @@ void take(RunAnswer& answer, RunSetting const& setting, BudgetRun const& run) {
     answer.workload = run.workload;
     answer.searched = run.accelerators;
     answer.rounds = run.rounds;
+    answer.taken = run.taken;
     answer.convergence = run.convergence;
     answer.reason = run.reason;
     if (!run.planned.report) return;

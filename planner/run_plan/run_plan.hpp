@@ -6,6 +6,7 @@
 #include "planner/run_plan/model_shape.hpp"
 #include "planner/run_plan/training_run.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -57,12 +58,13 @@ struct BudgetRound {
     double parameters = 0;
     double tokens = 0;  ///< that the time is enough for
     double mfu = 0;
+    double loss = 0;  ///< by the law, 0 if it gives none
 };
 
 enum class Convergence : std::uint8_t {
     not_needed,   ///< nothing depended on the plan
     settled,      ///< the compute that the plan delivers is the compute that the model was chosen for, within 0.5 %
-    alternating,  ///< rounds return to an earlier shape; of these the one with the lowest loss is taken
+    alternating,  ///< rounds return to an earlier shape
     open,         ///< the rounds ran out
 };
 std::string_view name_of(Convergence convergence);
@@ -76,6 +78,7 @@ struct RunAnswer {
     Workload workload;
     LawAnswer law;
     std::vector<BudgetRound> rounds;
+    std::size_t taken = 0;  ///< of the rounds: the best use of the budget
     Convergence convergence = Convergence::not_needed;
     std::optional<DeadlineAnswer> deadline;  ///< where the fewest accelerators were searched
     std::int64_t searched = 0;               ///< accelerators that the reason for no plan is of
@@ -90,7 +93,7 @@ bool ends_in_time(RunQuestion const& question, RunAnswer const& answer);
 ///
 /// A budget of FLOPs fixes N and D at once. One of time or money does not, because the FLOPs that it buys depend on the
 /// plan: from a guess of 40 % MFU, N and D by the law, a shape, the best plan, the tokens that it can train in the
-/// time, and so new FLOPs, until these agree within 0.5 %.
+/// time, and so new FLOPs, until these agree within 0.5 %. Of all rounds the one with the lowest loss is taken.
 ///
 /// Adapters are trained on the tokens that are given, or as many as a budget of time or money is enough for; no law is
 /// asked.
