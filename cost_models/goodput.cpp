@@ -86,8 +86,22 @@ CauseLoss add_cause(PerSecond& sums, std::string name, double rate, Seconds lost
     sums.restart += rate * down.restart.base();
     return {.name = std::move(name),
             .per_day = rate,
+            .rewind = lost,
             .each = lost + down.detection + down.restart,
             .share = rate * (lost + down.detection + down.restart).base()};
+}
+
+/// No more than all of the running time can be lost: the causes' parts of it shrink alike. Rates are per second here.
+void limit_rewind(PerSecond& sums, std::vector<CauseLoss>& causes) {
+    if (sums.rewind <= 1) return;
+    double const kept = 1 / sums.rewind;
+    for (CauseLoss& cause : causes) {
+        Seconds const spared = (1 - kept) * cause.rewind;
+        cause.rewind -= spared;
+        cause.each -= spared;
+        cause.share -= cause.per_day * spared.base();
+    }
+    sums.rewind = 1;
 }
 
 /// The causes with their rates and shares per second of running.
@@ -155,13 +169,13 @@ Goodput expected_goodput(GoodputCase const& given) {
             add_cause(per_s, "node rejoins", repairs.rejoin_per_s, {}, {.detection = {}, .restart = each}));
     }
 
-    double const rewind = std::min(1.0, per_s.rewind);
+    limit_rewind(per_s, result.causes);
     double const wall_per_s = 1 + per_s.detection + per_s.restart;  // of running
     Maintenance const& m = run.maintenance;
     double const planned = m.every.base() > 0 ? m.duration / (m.every + m.duration) : 0;
     double const running = (1 - repairs.waiting) * (1 - planned) / wall_per_s;
 
-    double const kept = running * (1 - rewind) / (1 + stalls);
+    double const kept = running * (1 - per_s.rewind) / (1 + stalls);
     TimeUse<double>& use = result.shares;
     use.useful = kept * (1 - repairs.shrink);
     use.shrink = kept * repairs.shrink;

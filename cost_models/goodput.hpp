@@ -28,6 +28,7 @@ struct TimeUse {
 struct CauseLoss {
     std::string name;
     double per_day = 0;  ///< incidents per day of wall-clock time
+    Seconds rewind{};    ///< work that one loses, on average
     Seconds each{};      ///< detection, restart and rewind of one, on average
     double share = 0;    ///< of the wall-clock time
 };

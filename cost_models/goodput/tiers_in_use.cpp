@@ -71,8 +71,10 @@ std::vector<double> served_rates(GoodputCase const& run) {
 }
 
 double with_spikes(GoodputCase const& run, std::vector<double> const& rates, std::size_t tier) {
-    bool const storage = tier + 1 == run.tiers.size();
-    return rates[tier] + (storage ? run.spikes.per_day / day.base() : 0);
+    std::size_t first = run.tiers.size() - 1;
+    while (is_fed(run, first))
+        --first;
+    return rates[tier] + (tier >= first ? run.spikes.per_day / day.base() : 0);
 }
 
 std::size_t best_tier(GoodputCase const& run, FailureScope scope) {

@@ -20,11 +20,12 @@ bool is_fed(GoodputCase const& run, std::size_t tier);
 /// Failures that go back to each tier, per second, at the intervals set.
 std::vector<double> served_rates(GoodputCase const& run);
 
-/// What goes back to this tier, per second: failures, and of the storage the loss spikes, which need it.
+/// What goes back to this tier, or to one that it feeds, per second: failures, and to the last one, the storage, loss
+/// spikes.
 double with_spikes(GoodputCase const& run, std::vector<double> const& rates, std::size_t tier);
 
 /// Sets each interval that is zero: the exact optimum for the failures that go back to this tier or to one that it
-/// feeds (and for loss spikes, which go back to the storage), at least as long as its write in the background, and as
+/// feeds (and for loss spikes, as `with_spikes`), at least as long as its write in the background, and as
 /// the interval of the tier that feeds it.
 /// @throws InputError: no tier that survives a failure of some process.
 void choose_intervals(GoodputCase& run);

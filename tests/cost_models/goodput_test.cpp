@@ -276,6 +276,51 @@ TEST_CASE("intervals are chosen for loss spikes as well: no other interval of th
     }
 }
 
+TEST_CASE("on disks that are drained, too, no other interval loses less to loss spikes") {
+    CheckpointSize const size{.total = 2 * TB, .per_node = 2 * TB / 128, .busiest_rank = 2 * TB / 1024};
+    StorageKind const& disks = find_storage("local-nvme", "test");
+    StorageKind const& drain = find_storage("parallel-fs", "test");
+    auto const mode = GENERATE(CheckpointMode::sync, CheckpointMode::async, CheckpointMode::in_memory);
+    auto const record = GENERATE(0, 1);
+    double const spikes_per_day = GENERATE(0.1, 1.0, 6.0);
+    GoodputCase run;
+    run.work = 60 * day;
+    run.failures = failures_of(failure_catalog()[static_cast<std::size_t>(record)], 1024, 8);
+    run.spikes = {.per_day = spikes_per_day, .rewind = 10 * minute};
+    run.tiers = checkpoint_tiers(mode, disks, drain, size, 25 * GB / s);
+    choose_intervals(run);
+    CAPTURE(static_cast<int>(mode), record, spikes_per_day);
+    double const chosen = expected_goodput(run).ratio();
+    CHECK(chosen > 0.7);
+    std::size_t const last = run.tiers.size() - 1;
+    REQUIRE(is_fed(run, last));
+    for (double const factor : {0.25, 0.7, 1.4, 4.0}) {
+        GoodputCase other = run;
+        Seconds& fed_from = other.tiers[last - 1].interval;
+        fed_from = std::max(other.tiers[last - 1].lag, factor * fed_from);
+        other.tiers[last].interval = std::max(other.tiers[last].lag, fed_from);
+        CHECK(expected_goodput(other).ratio() <= chosen * 1.0005);
+    }
+}
+
+TEST_CASE("the causes of lost time share out no more than all of it") {
+    GoodputCase run = plain_case(20 * minute, 5 * s, 0 * s, 6 * hour);
+    for (double const days : {0.01, 1.0, 30.0}) {
+        run.work = 60 * day;
+        run.tiers.front().interval = days * day;
+        run.spikes = {.per_day = 1, .rewind = 10 * minute};
+        Goodput const result = expected_goodput(run);
+        double shares = 0;
+        for (CauseLoss const& cause : result.causes) {
+            CHECK(cause.share == Approx(cause.per_day * cause.each.in(day)));
+            shares += cause.share;
+        }
+        CAPTURE(days);
+        CHECK(shares <= 1 + 1e-12);
+        CHECK(shares + result.shares.useful <= 1 + 1e-12);
+    }
+}
+
 TEST_CASE("fewer spares cost more waiting; a run that shrinks loses less than one that waits") {
     GoodputCase run = plain_case(20 * minute, 5 * s, 0 * s, 6 * hour);
     run.replacement = {.spares = 0, .repair = 1 * day, .dp = 64};
