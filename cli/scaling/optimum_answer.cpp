@@ -215,8 +215,13 @@ void add_context(BudgetAnswer& budget, Options const& o, OptimumReport& report) 
         double const d = budget.flops / (training_flops_per_parameter_token * n * (1 + share_of(n)));
         return ScalingPoint{.parameters = n, .tokens = d, .loss = loss_of(*first.chinchilla, n, d)};
     };
+    auto const loss_at = [&](double log_n) { return point_of(log_n).loss; };
+    constexpr double reach = 5;
     double const middle = std::log(first.parameters);
-    out.optimum = point_of(minimum_between([&](double log_n) { return point_of(log_n).loss; }, middle - 5, middle + 5));
+    double low = middle - reach;
+    while (loss_at(low) <= loss_at(low + 0.01 * reach))  // long sequences make it smaller still
+        low -= reach;
+    out.optimum = point_of(minimum_between(loss_at, low, middle + reach));
     out.share = share_of(out.optimum.parameters);
     out.layers = layers_of(out.optimum.parameters);
     out.width = out.layers * out.width_per_layer;

@@ -116,15 +116,20 @@ void add_remarks(PredictReport& report) {
         add(others([](std::string const& form) { return form.starts_with("moe-"); }), "a dense model of N parameters");
 }
 
+bool knows_repetition(PublishedLaw const& law, PredictReport const& report) {
+    return report.setting.unique_tokens > 0 && law.law.law == "data-constrained";
+}
+
 PredictRow row_of(PublishedLaw const& law, PredictReport const& report) {
     // The granularity law counts all parameters (docs/scaling.md), the others those a token passes.
     double const size = law.law.law == "moe-granularity" ? report.total_parameters : report.parameters;
     PredictRow row{.answer = loss_answer(law, size, report.tokens, report.setting, "--law")};
-    bool const repeated = report.setting.unique_tokens > 0 && law.law.law == "data-constrained";
-    if (repeated)
-        row.penalty =
-            repeated_penalty(repeated_data_of(law.law, "--law"), size, report.tokens, report.setting.unique_tokens);
-    else if (row.answer.chinchilla && law.law.law != "moe-granularity") {
+    double const unique = report.setting.unique_tokens;
+    if (knows_repetition(law, report)) {
+        RepeatedDataLaw const repeated = repeated_data_of(law.law, "--law");
+        row.penalty = repeated_penalty(repeated, size, report.tokens, unique);
+        if (report.target) row.tokens_for_target = tokens_for_loss(repeated, size, *report.target, unique);
+    } else if (row.answer.chinchilla && law.law.law != "moe-granularity") {
         row.penalty = allocation_penalty(*row.answer.chinchilla, size, report.tokens);
         if (report.target) row.tokens_for_target = tokens_for_loss(*row.answer.chinchilla, size, *report.target);
     }
@@ -134,13 +139,34 @@ PredictRow row_of(PublishedLaw const& law, PredictReport const& report) {
     return row;
 }
 
+/// Tokens that reach the target by this law, infinite where no number does.
+double tokens_for_target(PredictReport const& report, PublishedLaw const& law) {
+    if (knows_repetition(law, report))
+        return tokens_for_loss(repeated_data_of(law.law, "--law"), report.parameters, *report.target,
+                               report.setting.unique_tokens);
+    ScalingAnswer const probe = loss_answer(law, report.parameters, 1e12, report.setting, "--law");
+    if (!probe.chinchilla) throw InputError("--loss: the first law, {}, cannot be turned round", law.name);
+    return tokens_for_loss(*probe.chinchilla, report.parameters, *report.target);
+}
+
+/// That no number of tokens reaches the target, and what would.
+std::string why_never(PredictReport const& report, PublishedLaw const& law) {
+    constexpr double endless = 1e40;
+    ScalingAnswer const lowest = loss_answer(law, report.parameters, endless, report.setting, "--law");
+    bool const repeated = knows_repetition(law, report);
+    return fmt::format(
+        "no number of tokens brings {:g} parameters to a loss of {:g} by {} (endless {} bring them to {:.4g}; a larger "
+        "model{} would do more)\n",
+        report.parameters, *report.target, law.name,
+        repeated ? fmt::format("repetitions of {:g}", report.setting.unique_tokens) : "ones", lowest.loss.value_or(0),
+        repeated ? " or more --unique-tokens" : "");
+}
+
 /// Tokens as given, or those that reach the target by the first law. Nothing: no number of tokens does.
 std::optional<double> tokens_from(Options const& o, PredictReport const& report, PublishedLaw const& first) {
     if (!o.tokens.empty()) return count_from(o.tokens, "--tokens");
     if (!report.target) throw InputError("scaling predict: neither --tokens nor --loss (one of them is needed)");
-    ScalingAnswer const probe = loss_answer(first, report.parameters, 1e12, report.setting, "--law");
-    if (!probe.chinchilla) throw InputError("--loss: the first law, {}, cannot be turned round", first.name);
-    double const tokens = tokens_for_loss(*probe.chinchilla, report.parameters, *report.target);
+    double const tokens = tokens_for_target(report, first);
     if (!(tokens < 1e40)) return std::nullopt;
     return tokens;
 }
@@ -153,8 +179,7 @@ int predict(Options const& o, CommandContext& context) {
     std::vector<PublishedLaw> laws = laws_from(o.laws, o.unique_tokens.empty() ? usual_laws : repeating_laws);
     auto const tokens = tokens_from(o, report, laws.front());
     if (!tokens) {
-        context.err << fmt::format("no number of tokens brings {:g} parameters to a loss of {:g} by {}\n",
-                                   report.parameters, *report.target, laws.front().name);
+        context.err << why_never(report, laws.front());
         return exit_code::answer_is_no;
     }
     report.tokens = *tokens;

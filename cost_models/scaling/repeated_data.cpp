@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace sextant {
 
@@ -30,6 +31,18 @@ double loss_of(RepeatedDataLaw const& law, double parameters, double tokens, dou
     double const enough = optimal_parameters(law.base, std::min(unique_tokens, tokens));
     return loss_of(law.base, effective_amount(parameters, std::min(parameters, enough), law.parameter_decay),
                    effective_amount(tokens, unique_tokens, law.token_decay));
+}
+
+double tokens_for_loss(RepeatedDataLaw const& law, double parameters, double loss, double unique_tokens) {
+    constexpr double never = std::numeric_limits<double>::infinity();
+    constexpr double worth_nothing = 40;  // decays after which another repetition is lost in rounding: exp(-40)
+    double const fewest = tokens_for_loss(law.base, parameters, loss);  // were all of them new
+    double const most = std::max(fewest, unique_tokens * (1 + worth_nothing * law.token_decay));
+    auto const below = [&](double log_tokens) {
+        return loss - loss_of(law, parameters, std::exp(log_tokens), unique_tokens);
+    };
+    if (!std::isfinite(fewest) || !(below(std::log(most)) > 0)) return never;
+    return std::exp(root_between(below, std::log(fewest), std::log(most)));
 }
 
 RepeatedPoint repeated_optimum(RepeatedDataLaw const& law, double flops, double unique_tokens) {

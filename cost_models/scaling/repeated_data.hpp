@@ -24,6 +24,10 @@ double effective_amount(double amount, double unique, double decay);
 /// Loss of N parameters and D tokens, of which `unique_tokens` differ.
 double loss_of(RepeatedDataLaw const& law, double parameters, double tokens, double unique_tokens);
 
+/// Tokens that bring N parameters to this loss when only `unique_tokens` differ; infinite where even endless
+/// repetitions do not.
+double tokens_for_loss(RepeatedDataLaw const& law, double parameters, double loss, double unique_tokens);
+
 /// A run that may see its data several times.
 struct RepeatedPoint {
     ScalingPoint point;

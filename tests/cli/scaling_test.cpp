@@ -159,6 +159,34 @@ TEST_CASE("scaling predict: a loss below what the size can reach is an answer, n
     CHECK_THAT(result.err, contains("no number of tokens"));
 }
 
+TEST_CASE("scaling predict: the tokens for a loss count what repetitions are worth", "[scaling]") {
+    Arguments const run = predict + Arguments{"--params", "1B", "--unique-tokens", "5B"};
+    Json const there = report(run + Arguments{"--loss", "2.7"});
+    CHECK(there.at("loss").get<double>() == Approx(2.7).epsilon(1e-9));
+    Json const& lower = law_of(there, "muennighoff-lower-basin").at("tokens_for_target");
+    CHECK((lower.is_null() || lower.get<double>() > there.at("tokens").get<double>()));
+    CHECK(law_of(there, "muennighoff-c4").at("tokens_for_target") == there.at("tokens"));
+    RunResult const never =
+        run_sextant(predict + Arguments{"--params", "1B", "--unique-tokens", "1B", "--loss", "2.55"});
+    CHECK(never.code == 1);
+    CHECK(never.out.empty());
+    CHECK_THAT(never.err, contains("no number of tokens") && contains("more --unique-tokens"));
+}
+
+TEST_CASE("scaling optimum: however long the sequences, no other size has a lower loss", "[scaling]") {
+    auto const context = [](char const* tokens) {
+        return report(optimum + Arguments{"--flops", "1e19", "--context", tokens, "--law", "chinchilla-huber"})
+            .at("budgets")
+            .at(0)
+            .at("context")
+            .at("optimum");
+    };
+    // Attention takes so much of it that the optimum is far below the one without.
+    CHECK(context("1e9").at("parameters").get<double>() == Approx(3.71e5).epsilon(0.01));
+    CHECK(context("1e9").at("loss").get<double>() == Approx(15.26).epsilon(1e-3));
+    CHECK(context("1e8").at("loss") < context("1e9").at("loss"));
+}
+
 TEST_CASE("scaling predict: repeated tokens cost, experts help, by the laws that know of them", "[scaling]") {
     Arguments const run = predict + Arguments{"--params", "1B", "--tokens", "100B", "--law", "muennighoff-c4"};
     double const fresh = report(run).at("loss");

@@ -144,6 +144,27 @@ TEST_CASE("repeated data: a law that says nothing of it, or nothing finite, is r
     CHECK_THROWS_WITH(repeated_data_of(law, "--law"), contains(law.title) && contains("has R_D 0"));
 }
 
+TEST_CASE("repeated data: the tokens that reach a loss have it, and none reach what endless repetitions do not",
+          "[scaling]") {
+    for (char const* name : {"muennighoff-c4", "muennighoff-lower-basin"}) {
+        auto const law = repeated_data_of(find_scaling_law(name, "test"), "test");
+        for (double const parameters : {1e8, 1e9, 3e10})
+            for (double const unique : {1e9, 2e10, 1e12})
+                for (double const tokens : {1e8, 5e9, 4e10, 1e12}) {
+                    CAPTURE(name, parameters, unique, tokens);
+                    double const lowest = loss_of(law, parameters, 1e40, unique);
+                    double const loss = loss_of(law, parameters, tokens, unique);
+                    if (loss > lowest * (1 + 1e-9)) {
+                        double const found = tokens_for_loss(law, parameters, loss, unique);
+                        CHECK(loss_of(law, parameters, found, unique) == Approx(loss).epsilon(1e-12));
+                        CHECK(found >= tokens_for_loss(law.base, parameters, loss) * (1 - 1e-9));
+                    }
+                    CHECK(std::isinf(tokens_for_loss(law, parameters, lowest, unique)));
+                    CHECK(std::isinf(tokens_for_loss(law, parameters, 0.99 * lowest, unique)));
+                }
+    }
+}
+
 TEST_CASE("repeated data: with more unique tokens than needed nothing changes, with fewer the loss rises",
           "[scaling]") {
     for (char const* name : {"muennighoff-c4", "muennighoff-lower-basin"}) {
