@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace sextant::cli {
 namespace {
 
@@ -49,7 +51,7 @@ Table curve_table(ScalingCurve const& curve) {
 
 Table figures(RunPlanReport const& report) {
     Table table({{"key"}, {"value", Align::right}});
-    auto const add = [&](char const* key, double value) { table.add_row({key, number(value)}); };
+    auto const add = [&](std::string key, double value) { table.add_row({std::move(key), number(value)}); };
     RunAnswer const& answer = report.answer;
     add("parameters", answer.parameters);
     add("tokens", answer.tokens);
@@ -63,11 +65,14 @@ Table figures(RunPlanReport const& report) {
         add("step_time_s", run.step.estimate.time.base());
         add("mfu", run.step.mfu);
         add("effective_training_time_ratio", run.effective_share());
-        add("wall_s", run.wall.base());
-        add("wall_low_s", run.step.interval.low * run.wall.base());
-        add("wall_high_s", run.step.interval.high * run.wall.base());
-        add("gpu_hours", run.accelerator_hours);
-        if (run.cost) add("dollars", run.cost->base());
+        auto const add_with_range = [&](std::string const& name, char const* unit, double value) {
+            add(name + unit, value);
+            add(name + "_low" + unit, run.step.interval.low * value);
+            add(name + "_high" + unit, run.step.interval.high * value);
+        };
+        add_with_range("wall", "_s", run.wall.base());
+        add_with_range("gpu_hours", "", run.accelerator_hours);
+        if (run.cost) add_with_range("dollars", "", run.cost->base());
         add("energy_kwh", run.energy.kilowatt_hours);
         add("tokens_per_s", run.tokens_per_second());
     } else {

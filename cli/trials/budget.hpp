@@ -41,6 +41,28 @@ struct BudgetReport {
         return trials_of(answer, units) * *trial.gpu_seconds +
                pieces * machine.start_s * static_cast<double>(trial.gpus_per_trial);
     }
+    /// The same, and what it costs, of one search: usually, on average over the simulated ones, and at worst. Empty
+    /// where the time, the price or a simulation is not there.
+    struct Amounts {
+        std::optional<double> usual, mean, worst;
+    };
+    [[nodiscard]] Amounts gpu_seconds_of(SearchAnswer const& answer) const {
+        if (!trial.gpu_seconds) return {};
+        Amounts seconds{.usual = gpu_seconds_of(answer, answer.cost.units, answer.cost.pieces),
+                        .mean = {},
+                        .worst = gpu_seconds_of(answer, answer.cost.worst_units, answer.cost.worst_pieces)};
+        if (answer.study.runs > 0) seconds.mean = gpu_seconds_of(answer, answer.study.units, answer.study.pieces);
+        return seconds;
+    }
+    [[nodiscard]] Amounts usd_of(SearchAnswer const& answer) const {
+        Amounts amounts = gpu_seconds_of(answer);
+        for (std::optional<double>* amount : {&amounts.usual, &amounts.mean, &amounts.worst})
+            if (!trial.usd_per_gpu_hour)
+                amount->reset();
+            else if (*amount)
+                **amount *= *trial.usd_per_gpu_hour / 3600;
+        return amounts;
+    }
 };
 
 /// For people. Sample:

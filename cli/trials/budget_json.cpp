@@ -60,11 +60,13 @@ std::string budget_json(BudgetReport const& report) {
                    {"worst_units", answer.cost.worst_units},
                    {"critical_units", answer.cost.critical_units}};
         if (report.trial.flops) entry["flops"] = trials * *report.trial.flops;
-        if (report.trial.gpu_seconds) {
-            double const gpu_s = report.gpu_seconds_of(answer, answer.cost.units, answer.cost.pieces);
-            entry["gpu_s"] = gpu_s;
-            if (report.trial.usd_per_gpu_hour) entry["usd"] = gpu_s / 3600 * *report.trial.usd_per_gpu_hour;
-        }
+        auto const add = [&](std::string const& unit, BudgetReport::Amounts const& amounts) {
+            if (amounts.usual) entry[unit] = *amounts.usual;
+            if (amounts.mean) entry["mean_" + unit] = *amounts.mean;
+            if (amounts.worst) entry["worst_" + unit] = *amounts.worst;
+        };
+        add("gpu_s", report.gpu_seconds_of(answer));
+        add("usd", report.usd_of(answer));
         entry["brackets"] = Json::array();
         for (Bracket const& bracket : answer.cost.brackets)
             entry["brackets"].push_back(bracket_json(bracket));

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 namespace sextant::cli {
 namespace {
 
@@ -134,7 +136,11 @@ Table budget_table(BudgetReport const& report) {
                  {"simulated_units", Align::right},
                  {"flops", Align::right},
                  {"gpu_s", Align::right},
+                 {"mean_gpu_s", Align::right},
+                 {"worst_gpu_s", Align::right},
                  {"usd", Align::right},
+                 {"mean_usd", Align::right},
+                 {"worst_usd", Align::right},
                  {"wall_s", Align::right},
                  {"wall_p5_s", Align::right},
                  {"wall_p95_s", Align::right},
@@ -145,18 +151,18 @@ Table budget_table(BudgetReport const& report) {
         bool const simulated = answer.study.runs > 0;
         double const trials = report.trials_of(answer, answer.cost.units);
         auto const when = [&](bool there, double value) { return there ? number(value) : std::string(); };
-        double const gpu_s =
-            trial.gpu_seconds ? report.gpu_seconds_of(answer, answer.cost.units, answer.cost.pieces) : 0;
+        auto const known = [](std::optional<double> const& value) { return value ? number(*value) : std::string(); };
+        BudgetReport::Amounts const gpu_s = report.gpu_seconds_of(answer);
+        BudgetReport::Amounts const usd = report.usd_of(answer);
         bool const clock = simulated && report.timed;
-        table.add_row(
-            {std::string(name_of(answer.plan.method)), fmt::format("{}", answer.cost.started),
-             fmt::format("{}", answer.cost.finished), number(answer.cost.units), number(answer.cost.worst_units),
-             when(simulated, answer.study.units), when(trial.flops.has_value(), trials * trial.flops.value_or(0)),
-             when(trial.gpu_seconds.has_value(), gpu_s),
-             when(trial.gpu_seconds && trial.usd_per_gpu_hour, gpu_s / 3600 * trial.usd_per_gpu_hour.value_or(0)),
-             when(clock, answer.study.wall_s), when(clock, answer.study.wall_p5_s),
-             when(clock, answer.study.wall_p95_s), when(simulated, answer.study.idle_share),
-             when(simulated, answer.study.winner_rank)});
+        table.add_row({std::string(name_of(answer.plan.method)), fmt::format("{}", answer.cost.started),
+                       fmt::format("{}", answer.cost.finished), number(answer.cost.units),
+                       number(answer.cost.worst_units), when(simulated, answer.study.units),
+                       when(trial.flops.has_value(), trials * trial.flops.value_or(0)), known(gpu_s.usual),
+                       known(gpu_s.mean), known(gpu_s.worst), known(usd.usual), known(usd.mean), known(usd.worst),
+                       when(clock, answer.study.wall_s), when(clock, answer.study.wall_p5_s),
+                       when(clock, answer.study.wall_p95_s), when(simulated, answer.study.idle_share),
+                       when(simulated, answer.study.winner_rank)});
     }
     return table;
 }

@@ -1,3 +1,4 @@
+#include "core/csv.hpp"
 #include "tests/cli/questions.hpp"
 #include "tests/cli/report_checks.hpp"
 #include "tests/cli/scratch_folder.hpp"
@@ -52,6 +53,20 @@ TEST_CASE("run-plan's figures hang together: steps, time, hours, dollars, tokens
     CHECK(json.at("curve").is_null());
     CHECK(json.at("deadline").is_null());
     CHECK(json.at("interrupted") == false);
+}
+
+TEST_CASE("run-plan's csv has the intervals of the time, the hours and the money as the json has") {
+    Arguments const asked{"run-plan", "--flops", "1e22", "-c", "h100-sxm", "-n", "64", "--price", "2"};
+    Json const run = report(asked).at("run");
+    sextant::CsvTable const csv = sextant::parse_csv(run_sextant(asked + Arguments{"--format", "csv"}).out, "csv");
+    for (std::string const name : {"gpu_hours", "dollars"})
+        for (char const* end : {"", "_low", "_high"}) {
+            auto const row = std::find_if(csv.records.begin(), csv.records.end(),
+                                          [&](auto const& record) { return record.cells.at(0) == name + end; });
+            CAPTURE(name, end);
+            REQUIRE(row != csv.records.end());
+            CHECK(std::stod(row->cells.at(1)) == Approx(run.at(name + end).get<double>()));
+        }
 }
 
 TEST_CASE("run-plan with --failures none has no term of failures and ends earlier") {

@@ -74,6 +74,19 @@ TEST_CASE("trials budget prints the same whatever the threads; csv has a row per
     CHECK(run_sextant({"trials", "budget", "--runs", "0"}).code == 0);
 }
 
+TEST_CASE("trials budget: csv and json have the mean and the worst cost that the text has") {
+    Arguments const asked = budget + Arguments{"--method", "asha", "--trial-time", "10min", "--price", "2"};
+    sextant::CsvTable const csv = sextant::parse_csv(run_sextant(asked + Arguments{"--format", "csv"}).out, "csv");
+    auto const cell = [&](char const* name) { return std::stod(csv.records.at(0).cells.at(csv.find(name).value())); };
+    CHECK(cell("mean_gpu_s") == Approx(cell("gpu_s") / cell("units") * cell("simulated_units")));
+    CHECK(cell("worst_gpu_s") == Approx(cell("gpu_s") / cell("units") * cell("worst_units")));
+    CHECK(cell("mean_usd") == Approx(2 * cell("mean_gpu_s") / 3600));
+    CHECK(cell("worst_usd") == Approx(2 * cell("worst_gpu_s") / 3600));
+    Json const method = report(asked).at("methods").at(0);
+    for (char const* name : {"gpu_s", "mean_gpu_s", "worst_gpu_s", "usd", "mean_usd", "worst_usd"})
+        CHECK(method.at(name).get<double>() == Approx(cell(name)));
+}
+
 TEST_CASE("trials schedule: the csv is a calendar whose tokens are the sum of its batches") {
     RunResult const csv = run_sextant(schedule + Arguments{"--batch", "1M,2M@500M", "--warmup-steps", "10", "--shape",
                                                            "wsd", "--samples", "100000", "--format", "csv"});
