@@ -273,7 +273,10 @@ std::string fewest_sentence(RunPlanReport const& report) {
 std::string taken_sentence(RunPlanReport const& report) {
     RunAnswer const& answer = report.answer;
     bool const by_loss = answer.rounds.at(answer.taken).loss > 0;
-    return fmt::format("round {} is taken{}", answer.taken + 1, by_loss ? ": the lowest loss" : "");
+    return fmt::format("round {} is taken{}", answer.taken + 1,
+                       report.question.tokens ? ": the largest model that sees the tokens asked for"
+                       : by_loss              ? ": the lowest loss"
+                                              : "");
 }
 
 std::string plain_sentence(PlainArithmetic const& plain) {

@@ -23,6 +23,8 @@ constexpr double agrees = 0.005;
 constexpr int most_rounds = 25;
 constexpr double least_size = 1e7;
 constexpr double size_agrees = 1.02;
+constexpr double beside = 1.03;          ///< next sizes that are tried
+constexpr std::size_t most_beside = 12;  ///< assumed: enough to walk a third away
 
 /// Numbers that tell two shapes of `model_of_size` apart.
 std::array<std::int64_t, 5> shape_key(ModelSpec const& model) {
@@ -52,37 +54,56 @@ public:
         double flops = (first_mfu * static_cast<double>(run_.accelerators) * peak * wall_).base();
         bool open = true;
         for (int round = 0; round < most_rounds && open; ++round) {
-            ModelSpec const model = model_for(question_, flops, most_parameters_);
-            if (repeats(model)) break;
-            std::optional<Attempt> attempt = attempted(model, flops);
-            if (!attempt && by_law_ && !run_.interrupted) attempt = smaller_attempt(active_parameters(model), flops);
+            std::optional<ModelSpec> const model = next_model(flops);
+            if (!model || repeats(*model)) break;
+            std::optional<Attempt> attempt = attempted(*model, flops);
+            if (!attempt && by_law_ && !run_.interrupted) attempt = smaller_attempt(active_parameters(*model), flops);
             if (!attempt || !keeps(*attempt, flops)) break;
             double const delivered = six * active_parameters(attempts_.back().model) * attempts_.back().tokens;
             open = by_compute_ && std::abs(delivered / flops - 1) > agrees;
             run_.convergence = open ? Convergence::open : by_compute_ ? Convergence::settled : Convergence::not_needed;
             flops = delivered;
         }
+        keep_earlier_rounds();
+        if (by_compute_ && !by_law_) meet_tokens();
+        if (by_law_ && predicts_a_loss(question_.law)) try_beside();
         finish();
         return std::move(run_);
     }
 
 private:
-    /// Whether a shape was tried before: the last one again is the answer, an earlier one a circle.
-    bool repeats(ModelSpec const& model) {
-        for (std::size_t i = 0; i < attempts_.size(); ++i) {
-            if (shape_key(attempts_[i].model) != shape_key(model)) continue;
-            bool const last = i + 1 == attempts_.size();
-            run_.convergence = last ? Convergence::settled : Convergence::alternating;
-            first_of_circle_ = i;
-            return true;
+    /// Nothing where this compute leads to a size without a shape, and an earlier round to one with a plan.
+    [[nodiscard]] std::optional<ModelSpec> next_model(double flops) const {
+        try {
+            return model_for(question_, flops, most_parameters_);
+        } catch (InputError const&) {
+            if (attempts_.empty()) throw;
+            return {};
         }
-        return false;
     }
 
-    /// The plan for the batch of the tokens that it delivers. Nothing, and a reason, where there is none.
+    /// The round of this shape, if there was one.
+    [[nodiscard]] std::optional<std::size_t> round_of(ModelSpec const& model) const {
+        for (std::size_t i = 0; i < attempts_.size(); ++i)
+            if (shape_key(attempts_[i].model) == shape_key(model)) return i;
+        return {};
+    }
+
+    /// Whether a shape was tried before: the last one again ends the rounds, an earlier one a circle.
+    bool repeats(ModelSpec const& model) {
+        std::optional<std::size_t> const before = round_of(model);
+        if (!before) return false;
+        bool const last = *before + 1 == attempts_.size();
+        run_.convergence = last ? Convergence::settled : Convergence::alternating;
+        first_of_circle_ = *before;
+        return true;
+    }
+
+    /// The plan for the batch of the tokens asked for, or of those that it delivers. Nothing, and a reason, where there
+    /// is none.
     std::optional<Attempt> attempted(ModelSpec const& model, double flops) {
         run_.model = model;
-        run_.tokens = flops / (six * active_parameters(model));
+        run_.tokens = question_.tokens.value_or(flops / (six * active_parameters(model)));
         run_.workload = run_workload(setting_, model, run_.tokens);
         auto const batch_of = [](Attempt const& a) { return a.planned.report->workload.global_batch; };
         for (std::vector<Attempt> tried;;) {
@@ -94,7 +115,7 @@ private:
             }
             double const tokens = tokens_within(planned, wall_);
             tried.push_back({.model = model, .planned = std::move(planned), .tokens = tokens});
-            if (!(tokens > 0) || run_.interrupted) return tried.back();
+            if (question_.tokens || !(tokens > 0) || run_.interrupted) return tried.back();
             run_.workload = run_workload(setting_, model, tokens);
             auto const again = std::find_if(tried.begin(), tried.end(), [&](Attempt const& earlier) {
                 return batch_of(earlier) == run_.workload.global_batch;
@@ -124,7 +145,7 @@ private:
             return {};
         }
         run_.reason.clear();
-        run_.optimum_too_large = too_large;
+        run_.too_large = too_large;
         return best;
     }
 
@@ -155,6 +176,63 @@ private:
         return !run_.interrupted;
     }
 
+    /// A later round without a plan leaves the earlier ones to answer.
+    void keep_earlier_rounds() {
+        if (attempts_.empty() || run_.reason.empty()) return;
+        if (!run_.less_than_a_step && !run_.interrupted) without_plan_ = active_parameters(run_.model);
+        forget_failure();
+    }
+
+    void forget_failure() {
+        run_.reason.clear();
+        run_.less_than_a_step = false;
+    }
+
+    /// Tokens within the time by a shape of this size, which becomes a round unless it is one; 0: it has no plan.
+    double tokens_of_size(double size, double flops) {
+        try {
+            ModelSpec const model = model_of_size(size, question_.shape, "--law");
+            if (auto const before = round_of(model)) return run_.rounds[*before].tokens;
+            std::optional<Attempt> attempt = attempted(model, flops);
+            double const tokens = attempt ? attempt->tokens : 0;
+            if (attempt) keeps(std::move(*attempt), flops);
+            forget_failure();
+            return tokens;
+        } catch (InputError const&) {  // no shape of this size, with this vocabulary
+            return 0;
+        }
+    }
+
+    /// Narrows down the largest size that sees the tokens asked for in the time, within 2 %.
+    void meet_tokens() {
+        double const asked = *question_.tokens;
+        double enough = 0, too_large = without_plan_.value_or(std::numeric_limits<double>::infinity());
+        for (BudgetRound const& r : run_.rounds)
+            if (r.tokens >= asked) enough = std::max(enough, r.parameters);
+        for (BudgetRound const& r : run_.rounds)
+            if (r.tokens < asked && r.parameters > enough) too_large = std::min(too_large, r.parameters);
+        if (run_.rounds.empty() || !std::isfinite(too_large)) return;
+        double shrink = size_agrees;
+        while (too_large > std::max(least_size, size_agrees * enough) && !run_.interrupted) {
+            double const size = enough > 0 ? std::sqrt(enough * too_large) : too_large / shrink;
+            (tokens_of_size(size, six * size * asked) >= asked ? enough : too_large) = size;
+            shrink *= shrink;
+        }
+    }
+
+    /// The law's loss hardly changes with the size, the plan's rate jumps with the shape: sizes beside the best one are
+    /// tried until none is better.
+    void try_beside() {
+        for (std::size_t tried = run_.rounds.size(); !run_.interrupted && !run_.rounds.empty();) {
+            std::size_t const best = best_round();
+            BudgetRound const middle = run_.rounds[best];
+            for (double const size : {middle.parameters / beside, middle.parameters * beside})
+                if (!run_.interrupted && size <= most_parameters_.value_or(size))
+                    tokens_of_size(size, six * middle.parameters * middle.tokens);
+            if (best_round() == best || run_.rounds.size() > tried + most_beside) return;
+        }
+    }
+
     /// The best of the rounds, whichever it is: the plan's rate jumps with the shape, so the last is often not.
     void finish() {
         if (attempts_.empty() || !run_.reason.empty()) return;
@@ -163,24 +241,31 @@ private:
         bool const smaller =
             most_parameters_ &&
             shape_key(chosen->model) == shape_key(model_of_size(*most_parameters_, question_.shape, "--law"));
-        if (!smaller) run_.optimum_too_large.reset();
+        if (!smaller) run_.too_large = without_plan_;
         run_.model = std::move(chosen->model);
-        run_.tokens = chosen->tokens;
+        run_.tokens = std::min(chosen->tokens, question_.tokens.value_or(chosen->tokens));
         run_.workload = chosen->planned.report->workload;
         run_.planned = std::move(chosen->planned);
     }
 
-    /// The round of the lowest loss. Laws without one say only which N belongs to a compute, so of them the last, or of
-    /// a circle the one with the most compute.
+    /// The round of the lowest loss, or the largest model that sees the tokens asked for. Laws without one say only
+    /// which N belongs to a compute, so of them the last, or of a circle the one with the most compute.
     [[nodiscard]] std::size_t best_round() const {
         std::vector<BudgetRound> const& rounds = run_.rounds;
         bool const by_loss = predicts_a_loss(question_.law);
         auto const better = [&](BudgetRound const& a, BudgetRound const& b) {
+            if (question_.tokens) return sees_more(a, b);
             return by_loss ? a.loss < b.loss : a.parameters * a.tokens > b.parameters * b.tokens;
         };
         std::size_t const circle = run_.convergence == Convergence::alternating ? first_of_circle_ : rounds.size() - 1;
-        auto const first = rounds.begin() + static_cast<std::ptrdiff_t>(by_loss ? 0 : circle);
+        auto const first = rounds.begin() + static_cast<std::ptrdiff_t>(by_loss || question_.tokens ? 0 : circle);
         return static_cast<std::size_t>(std::min_element(first, rounds.end(), better) - rounds.begin());
+    }
+
+    /// More of the tokens asked for, then a larger model.
+    [[nodiscard]] bool sees_more(BudgetRound const& a, BudgetRound const& b) const {
+        double const of_a = std::min(a.tokens, *question_.tokens), of_b = std::min(b.tokens, *question_.tokens);
+        return of_a != of_b ? of_a > of_b : a.parameters > b.parameters;
     }
 
     [[nodiscard]] double loss(Attempt const& a) const {
@@ -194,6 +279,7 @@ private:
     bool by_law_;
     BudgetRun run_;
     std::optional<double> most_parameters_;
+    std::optional<double> without_plan_;  ///< parameters of the shape that ended the rounds
     std::vector<Attempt> attempts_;
     std::size_t first_of_circle_ = 0;
 };

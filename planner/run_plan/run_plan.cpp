@@ -6,12 +6,10 @@
 #include "cost_models/scaling/scaling_answer.hpp"
 #include "planner/explain.hpp"
 #include "planner/run_plan/accelerator_ladder.hpp"
-#include "planner/run_plan/budget_rounds.hpp"
+#include "planner/run_plan/budget_climb.hpp"
 #include "planner/run_plan/global_batch.hpp"
 
 #include <fmt/format.h>
-
-#include <bit>
 
 namespace sextant {
 namespace {
@@ -78,7 +76,28 @@ std::string why_more_than_all(RunSetting const& setting, Seconds of_one, Seconds
         days_text(deadline), grouped_digits(most), days_text(of_one / static_cast<double>(most)));
 }
 
-void take(RunAnswer& answer, RunSetting const& setting, BudgetRun const& run) {
+/// What the best of several plans is best at.
+char const* best_at(RunQuestion const& question) {
+    if (question.model || question.parameters) return "the most tokens";
+    if (question.tokens) return "the largest model";
+    return predicts_a_loss(question.law) ? "the lowest loss" : "the most compute";
+}
+
+/// Why the model is not the size that the budget would be enough for.
+std::string why_smaller(RunQuestion const& question, BudgetRun const& run) {
+    std::string const count = grouped_digits(run.accelerators), size = human_count(*run.too_large);
+    if (question.tokens)
+        return fmt::format(
+            "model: of the shapes tried that fit on {} accelerators the largest that sees the tokens; one of {} "
+            "parameters has no plan there (--gpus)",
+            count, size);
+    return fmt::format(
+        "model: of the shapes tried that fit on {} accelerators the one with {}; one of {} parameters, the law's "
+        "optimum, has no plan there (--gpus, --params)",
+        count, best_at(question), size);
+}
+
+void take(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question, BudgetRun const& run) {
     answer.model = run.model;
     answer.parameters = active_parameters(run.model);
     answer.tokens = run.tokens;
@@ -90,19 +109,14 @@ void take(RunAnswer& answer, RunSetting const& setting, BudgetRun const& run) {
     answer.reason = run.reason;
     if (!run.planned.report) return;
     answer.run = training_run(setting, run.planned, run.tokens);
-    if (run.optimum_too_large)
-        answer.choices.push_back(
-            fmt::format("model: of the shapes tried that fit on {} accelerators the one with the lowest loss; one of "
-                        "{} parameters, "
-                        "the law's optimum, does not fit (--gpus, --params)",
-                        grouped_digits(run.accelerators), human_count(*run.optimum_too_large)));
+    if (run.too_large) answer.choices.push_back(why_smaller(question, run));
 }
 
 /// A budget of time or money on the accelerators asked for, held against the deadline if there is one.
 void plan_budget_on(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
     BudgetRun const run = plan_budget(setting, question, *question.accelerators);
     answer.interrupted = run.interrupted;
-    take(answer, setting, run);
+    take(answer, setting, question, run);
     if (!answer.run || ends_in_time(question, answer)) return;
     Seconds const of_one = *wall_within(*question.budget, setting.cluster, 1);
     auto const enough = rung_above(setting.cluster, of_one / *question.deadline);
@@ -111,64 +125,18 @@ void plan_budget_on(RunAnswer& answer, RunSetting const& setting, RunQuestion co
                                         : why_more_than_all(setting, of_one, *question.deadline));
 }
 
-/// The better use of a budget: more tokens of a model that is given, else the lower loss, of laws without one more
-/// compute.
-bool is_better(RunQuestion const& question, BudgetRun const& run, BudgetRun const& than) {
-    double const n = active_parameters(run.model), other_n = active_parameters(than.model);
-    if (question.model || question.parameters) return run.tokens > than.tokens;
-    if (!predicts_a_loss(question.law)) return n * run.tokens > other_n * than.tokens;
-    return loss_by_law(question.law, n, run.tokens) < loss_by_law(question.law, other_n, than.tokens);
-}
-
-/// What the best of several numbers of accelerators is best at.
-char const* best_at(RunQuestion const& question) {
-    if (question.model || question.parameters) return "the most tokens";
-    return predicts_a_loss(question.law) ? "the lowest loss" : "the most compute";
-}
-
-std::int64_t next_power_of_two(std::int64_t n) {
-    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n) + 1));
-}
-
-/// `plan_budget`; nothing where the rounds come to a size without a shape.
-std::optional<BudgetRun> plan_budget_if_sized(RunSetting const& setting, RunQuestion const& question,
-                                              std::int64_t accelerators) {
-    try {
-        return plan_budget(setting, question, accelerators);
-    } catch (InputError const&) {
-        return {};
-    }
-}
-
-/// A budget of time or money on the number of accelerators that makes the most of it: of the rungs that use it up by
-/// the deadline, from the fewest to the next power of two, and beyond while nothing fits. A batch that is a power of
-/// two divides badly by the replicas of the rungs between.
+/// A budget of time or money on the number of accelerators that makes the most of it, of the rungs that use it up by
+/// the deadline.
 void plan_budget_anywhere(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
     if (question.budget->kind == Budget::Kind::days)
         throw InputError("--days: on how many accelerators is not said (--gpus N)");
     Seconds const deadline = question.deadline.value_or(usual_deadline);
     Seconds const of_one = *wall_within(*question.budget, setting.cluster, 1);
     auto const fewest = rung_above(setting.cluster, of_one / deadline);
-    std::int64_t first = fewest.value_or(accelerator_ladder(setting.cluster).back());
-    BudgetRun best = plan_budget(setting, question, first);
-    answer.interrupted = best.interrupted;
-    std::int64_t last = first, enough = next_power_of_two(first);
-    for (std::int64_t const rung : accelerator_ladder(setting.cluster)) {
-        bool const settled = best.planned.report ? last >= enough : best.less_than_a_step;
-        if (settled || answer.interrupted) break;
-        if (rung <= last) continue;
-        last = rung;
-        std::optional<BudgetRun> run = plan_budget_if_sized(setting, question, rung);
-        if (!run) continue;
-        answer.interrupted = run->interrupted;
-        bool const found = run->planned.report.has_value();
-        if (found && !best.planned.report) {
-            first = rung;
-            enough = next_power_of_two(rung);
-        }
-        if (!best.planned.report || (found && is_better(question, *run, best))) best = std::move(*run);
-    }
-    take(answer, setting, best);
+    std::int64_t const first = fewest.value_or(accelerator_ladder(setting.cluster).back());
+    BudgetClimb const climb = climb_ladder(setting, question, first);
+    answer.interrupted = climb.best.interrupted;
+    take(answer, setting, question, climb.best);
     if (!answer.run) return;
     if (!fewest) {
         answer.reason = why_more_than_all(setting, of_one, deadline);
@@ -176,12 +144,12 @@ void plan_budget_anywhere(RunAnswer& answer, RunSetting const& setting, RunQuest
         return;
     }
     std::string const why =
-        first == last
+        climb.first == climb.last
             ? fmt::format("so that the budget is used up within {} days", days_text(deadline))
             : fmt::format("with {} of {} to {}, all of which use the budget up within {} days", best_at(question),
-                          grouped_digits(first), grouped_digits(last), days_text(deadline));
+                          grouped_digits(climb.first), grouped_digits(climb.last), days_text(deadline));
     answer.choices.insert(answer.choices.begin(), fmt::format("accelerators: {}, {} (--gpus, --deadline)",
-                                                              grouped_digits(best.accelerators), why));
+                                                              grouped_digits(climb.best.accelerators), why));
 }
 
 void require_determined(RunQuestion const& q) {
@@ -277,6 +245,11 @@ RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
     if (answer.tokens > 0 && lawful && !setting.constraints.base.adapters.on())
         answer.law = ask_law(question.law, answer.parameters, answer.tokens);
     warn_of_the_law(answer, question);
+    if (answer.run && question.tokens && answer.tokens < *question.tokens)
+        answer.law.warnings.push_back(
+            fmt::format("{} of the {} tokens asked: no smaller shape with a plan sees more in "
+                        "the time (a larger budget, or fewer --tokens)",
+                        human_count(answer.tokens), human_count(*question.tokens)));
     return answer;
 }
 

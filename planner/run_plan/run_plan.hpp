@@ -65,7 +65,7 @@ enum class Convergence : std::uint8_t {
     not_needed,   ///< nothing depended on the plan
     settled,      ///< the compute that the plan delivers is the compute that the model was chosen for, within 0.5 %
     alternating,  ///< rounds return to an earlier shape
-    open,         ///< the rounds ran out
+    open,         ///< the rounds ran out, or came to a shape without a plan
 };
 std::string_view name_of(Convergence convergence);
 
@@ -94,6 +94,7 @@ bool ends_in_time(RunQuestion const& question, RunAnswer const& answer);
 /// A budget of FLOPs fixes N and D at once. One of time or money does not, because the FLOPs that it buys depend on the
 /// plan: from a guess of 40 % MFU, N and D by the law, a shape, the best plan, the tokens that it can train in the
 /// time, and so new FLOPs, until these agree within 0.5 %. Of all rounds the one with the lowest loss is taken.
+/// With tokens given as well, it is the largest model found that sees all of them in the time.
 ///
 /// Adapters are trained on the tokens that are given, or as many as a budget of time or money is enough for; no law is
 /// asked.

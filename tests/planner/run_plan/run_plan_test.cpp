@@ -108,6 +108,82 @@ TEST_CASE("a budget of time or money takes the best of its rounds, whether they 
     CHECK(earlier > 0);
 }
 
+TEST_CASE("a round without a plan does not take away the answer of the rounds before it") {
+    RunSetting const setting = run_fixture::failing_setting("h200-sxm");
+    double before = 10;
+    for (double const dollars : {5320.0, 8000.0, 12000.0}) {  // few shapes divide by 100 accelerators
+        RunAnswer const answer = answer_run(setting, run_fixture::budget(Kind::dollars, dollars, 100));
+        INFO(dollars << ": " << answer.reason);
+        REQUIRE(answer.run);
+        CHECK(answer.reason.empty());
+        CHECK(answer.law.run_loss.value < before);
+        before = answer.law.run_loss.value;
+        if (answer.convergence == Convergence::open)
+            CHECK_THAT(answer.choices.front(), contains("model: of the shapes tried") && contains("has no plan there"));
+    }
+}
+
+TEST_CASE("tokens given with money or time are trained exactly, by the largest model that sees them in the time") {
+    RunSetting const setting = run_fixture::failing_setting();
+    for (double const dollars : {2e4, 1e5, 3e5})
+        for (double const tokens : {1e11, 1e12}) {
+            RunQuestion q = run_fixture::budget(Kind::dollars, dollars, 64);
+            q.tokens = tokens;
+            RunAnswer const answer = answer_run(setting, q);
+            INFO(dollars << " " << tokens << ": " << answer.reason);
+            REQUIRE(answer.run);
+            CHECK(answer.tokens == tokens);
+            CHECK(answer.run->tokens == tokens);
+            CHECK(answer.run->cost->base() <= dollars * (1 + 1e-9));
+            for (BudgetRound const& r : answer.rounds)
+                if (r.tokens >= tokens) CHECK(answer.parameters >= r.parameters);
+            bool const bounded = std::any_of(answer.rounds.begin(), answer.rounds.end(), [&](BudgetRound const& r) {
+                return r.parameters > answer.parameters && r.parameters < 1.03 * answer.parameters;
+            });
+            CHECK((bounded || answer.run->cost->base() > 0.97 * dollars));
+        }
+}
+
+TEST_CASE("tokens that no shape sees in the time are not passed over") {
+    RunQuestion q = run_fixture::budget(Kind::accelerator_hours, 200, 64);
+    q.tokens = 1e12;
+    RunAnswer const answer = answer_run(run_fixture::setting(), q);
+    REQUIRE(answer.run);
+    CHECK(answer.tokens < 1e12);
+    CHECK_THAT(answer.law.warnings.back(), contains("of the 1.00 T tokens asked"));
+}
+
+TEST_CASE("no shape within 3 % of the chosen size has a lower loss, so that a little more money buys no higher one") {
+    RunSetting const setting = run_fixture::failing_setting("a100-sxm-80gb");
+    double before = 10;
+    for (double const dollars : {7894.35, 8131.18, 8400.0}) {
+        RunAnswer const answer = answer_run(setting, run_fixture::budget(Kind::dollars, dollars, 512));
+        REQUIRE(answer.run);
+        INFO(dollars << ": " << answer.model.name);
+        CHECK(answer.law.run_loss.value <= before);
+        before = answer.law.run_loss.value;
+        for (double const factor : {1 / 1.03, 1.03}) {
+            RunQuestion q = run_fixture::budget(Kind::dollars, dollars, 512);
+            q.parameters = factor * answer.parameters;
+            CHECK(answer_run(setting, q).law.run_loss.value >= answer.law.run_loss.value);
+        }
+    }
+}
+
+TEST_CASE("a later deadline is no worse: larger numbers of accelerators are looked at while they are better") {
+    RunSetting const setting = run_fixture::failing_setting("b200-hgx");
+    RunQuestion q = run_fixture::budget(Kind::dollars, 40510, {});
+    double before = 10;
+    for (double const days : {10.0, 30.0, 90.0}) {
+        q.deadline = days * units::day;
+        RunAnswer const answer = answer_run(setting, q);
+        INFO(days << ": " << answer.reason);
+        REQUIRE(answer.run);
+        CHECK(answer.law.run_loss.value <= before);
+        before = answer.law.run_loss.value;
+    }
+}
+
 TEST_CASE("a budget that all accelerators cannot use up by the deadline is an answer with a reason") {
     RunSetting setting = run_fixture::setting();
     setting.cluster.max_accelerators = 64;
