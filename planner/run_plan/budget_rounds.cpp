@@ -23,8 +23,8 @@ constexpr double agrees = 0.005;
 constexpr int most_rounds = 25;
 constexpr double least_size = 1e7;
 constexpr double size_agrees = 1.02;
-constexpr double beside = 1.03;          ///< next sizes that are tried
-constexpr std::size_t most_beside = 12;  ///< assumed: enough to walk a third away
+constexpr double beside = 1.03;               ///< next sizes that are tried
+constexpr std::size_t most_steps_beside = 8;  ///< assumed: to a quarter more or less than the law's size
 
 /// Numbers that tell two shapes of `model_of_size` apart.
 std::array<std::int64_t, 5> shape_key(ModelSpec const& model) {
@@ -221,15 +221,20 @@ private:
     }
 
     /// The law's loss hardly changes with the size, the plan's rate jumps with the shape: sizes beside the best one are
-    /// tried until none is better.
+    /// tried, and further ones on the side that is better.
     void try_beside() {
-        for (std::size_t tried = run_.rounds.size(); !run_.interrupted && !run_.rounds.empty();) {
-            std::size_t const best = best_round();
-            BudgetRound const middle = run_.rounds[best];
-            for (double const size : {middle.parameters / beside, middle.parameters * beside})
-                if (!run_.interrupted && size <= most_parameters_.value_or(size))
-                    tokens_of_size(size, six * middle.parameters * middle.tokens);
-            if (best_round() == best || run_.rounds.size() > tried + most_beside) return;
+        if (run_.rounds.empty()) return;
+        for (double const factor : {1 / beside, beside}) {
+            std::size_t const before = best_round();
+            for (std::size_t step = 0; step < most_steps_beside && !run_.interrupted; ++step) {
+                std::size_t const best = best_round();
+                BudgetRound const middle = run_.rounds[best];
+                double const size = factor * middle.parameters;
+                if (size > most_parameters_.value_or(size)) break;
+                tokens_of_size(size, six * middle.parameters * middle.tokens);
+                if (best_round() == best) break;
+            }
+            if (best_round() != before) return;
         }
     }
 

@@ -38,9 +38,9 @@ struct BudgetRun {
 /// loss is taken, of laws without a loss the last (of a circle the one with the most compute). Each plan is made for
 /// the batch of the tokens that it delivers: it is repeated until the batch stays (of a circle the smaller batch).
 /// Where the law's optimum does not fit, smaller shapes are tried up to the largest that does (within 2 %), and the one
-/// with the lowest loss takes its place. Sizes 3 % beside the best are tried until none has a lower loss. Where a later
-/// round has no plan the earlier ones answer. Tokens that are given are trained exactly, by the largest model (within 2
-/// %) that sees them in the time; where none does by the one that sees most.
+/// with the lowest loss takes its place. Sizes 3 % beside the best are tried, and further ones while the loss falls.
+/// Where a later round has no plan the earlier ones answer. Tokens that are given are trained exactly, by the largest
+/// model (within 2 %) that sees them in the time; where none does by the one that sees most.
 /// @pre a budget that is not of FLOPs. @throws InputError: as `wall_within`, `model_for` and `run_workload` do.
 BudgetRun plan_budget(RunSetting const& setting, RunQuestion const& question, std::int64_t accelerators);
 

@@ -93,7 +93,7 @@ std::string why_smaller(RunQuestion const& question, BudgetRun const& run) {
             count, size);
     return fmt::format(
         "model: of the shapes tried that fit on {} accelerators the one with {}; one of {} parameters, the law's "
-        "optimum, has no plan there (--gpus, --params)",
+        "choice, has no plan there (--gpus, --params)",
         count, best_at(question), size);
 }
 
