@@ -7,7 +7,7 @@ namespace sextant {
 /// One forward pass over the workload of `form` under a training plan: log-probabilities, values, rewards.
 ///
 /// The microbatches of the plan go through its stages without a backward pass. With m microbatches, p stages, forward
-/// time f_s of stage s and transfer x:
+/// time f_s of stage s, of ZeRO 3 with what shows of its weight gathers, and transfer x:
 ///
 ///     T = (m - 1) max_s f_s + sum_s f_s + (p - 1) x
 ///

@@ -1,5 +1,7 @@
 #include "planner/rl/rl_rows.hpp"
 #include "planner/rl/scoring.hpp"
+#include "simulator/schedules/catalog.hpp"
+#include "simulator/task_graph_builder.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/rl/rl_case.hpp"
 
@@ -119,6 +121,34 @@ TEST_CASE("scoring: a forward pass takes between a fifth and a half of a trainin
     double const share = forward_pass(form, plan) / form.evaluate(plan).time;
     CHECK(share > 0.2);
     CHECK(share < 0.5);
+}
+
+TEST_CASE("scoring: of ZeRO 3 every pass gathers the weights, as the simulated forward-only schedule does") {
+    struct Case {
+        char const* cluster;
+        char const* framework;
+        double tolerance;
+    };
+    auto const [cluster, framework, tolerance] =
+        GENERATE(Case{"gcp-a2-high", "fsdp", 0.02}, Case{"h100-pcie", "fsdp", 0.02}, Case{"h100-sxm", "fsdp", 0.05},
+                 Case{"h100-sxm", "megatron", 0.05});
+    CAPTURE(cluster, framework);
+    ModelSpec const model = find_model("llama-3.1-8b");
+    ClusterSpec const machine = find_cluster(cluster, "test");
+    FrameworkProfile const software = find_framework(framework, "test");
+    Workload const workload{.sequence = 1024, .global_batch = 64};
+    ClosedForm form(model, workload, machine, software, Precision::bf16);
+    ParallelPlan plan;
+    plan.dp = 32;
+    plan.zero = 3;
+    PipelineSchedule const forwards =
+        build_schedule(find_schedule("forward-only", "test"), shape_of(plan, workload), "test");
+    TaskGraph const graph = build_task_graph(form, plan, {.schedule = &forwards});
+    double const simulated = walk_graph(graph).makespan().base();
+    CHECK(forward_pass(form, plan).base() == Approx(simulated).epsilon(tolerance));
+    double const gathered = forward_pass(form, plan).base();
+    plan.zero = 1;
+    CHECK(forward_pass(form, plan).base() < 0.8 * gathered);
 }
 
 TEST_CASE("weight_sync: an engine apart gets its weights by a broadcast, and no time is below the link's") {
