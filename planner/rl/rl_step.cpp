@@ -38,6 +38,13 @@ RolloutFleet fleet_of(RlStep const& step, RlQuestion const& q, IterationModel co
             .slowdown = q.overheads.generation};
 }
 
+/// Share of the device that an engine gets beside what the trainer keeps there: what it asks for, or what is left of
+/// what frameworks can use. Source: vLLM, v1/worker/gpu_worker.py (its share of the whole device must be free).
+double share_beside(Bytes taken, ServingCase const& engine, MemoryLimit const& limit) {
+    double const left = (limit.of_device - taken) / engine.cluster.accelerator.memory_capacity.value;
+    return std::min(engine.plan.memory_utilisation, left);
+}
+
 std::string engine_label(ServingPlan const& plan) {
     return plan.pp > 1 ? fmt::format("engine tp {} pp {}", plan.tp, plan.pp) : fmt::format("engine tp {}", plan.tp);
 }
@@ -161,7 +168,7 @@ bool RlPlanner::train_critic(RlStep& step, Trainer& trainer) {
 
 bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
     ServingCase what = engine.what;
-    what.plan.memory_utilisation -= taken / what.cluster.accelerator.memory_capacity.value;
+    if (taken > Bytes{}) what.plan.memory_utilisation = share_beside(taken, what, question_.machine.limit);
     ServingMemory const memory = serving_memory(what);
     double const longest =
         question_.prompt_tokens + static_cast<double>(*std::max_element(lengths_.begin(), lengths_.end()));

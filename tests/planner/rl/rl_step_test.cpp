@@ -181,6 +181,25 @@ TEST_CASE("rl_step: adapters leave more memory, the policy is its own reference,
     CHECK(lora.sync.rank_bytes == full.sync.rank_bytes);
 }
 
+TEST_CASE("rl_step: training state takes memory from the engine only where its share does not fit beside it") {
+    RlQuestion q = small_question();
+    auto const usable = [&](StateOffload offload, double utilisation) {
+        q.offload = offload;
+        q.rollout.memory_utilisation = utilisation;
+        RlStep const step = step_of(q);
+        auto const engine =
+            std::find_if(step.memory.begin(), step.memory.end(), [](auto const& use) { return use.role == "engine"; });
+        REQUIRE(engine != step.memory.end());
+        return std::pair(engine->usable, step.training->estimate.memory.state());
+    };
+    Bytes const capacity = q.machine.cluster.accelerator.memory_capacity.value;
+    for (StateOffload const offload : {StateOffload::never, StateOffload::always})
+        CHECK(usable(offload, 0.5).first / capacity == Approx(0.5));
+    auto const [left, state] = usable(StateOffload::never, 0.9);
+    REQUIRE(state + 0.9 * capacity > q.machine.limit.of_device);
+    CHECK(left / (q.machine.limit.of_device - state) == Approx(1));
+}
+
 TEST_CASE("rl_step: what does not fit says so") {
     RlQuestion q = small_question();
     q.policy = find_model("llama-3.1-70b");
