@@ -33,6 +33,9 @@ struct AsynchronousStep {
 /// Responses under way when new weights arrive go on with the cache they have and count as of their first token.
 /// Of more than `Asynchrony::replicas` only these are followed, with their share of the responses.
 ///
+/// Engines may hold back: a step is the shortest of those with this bound or a tighter one, and of that in which
+/// engines and trainer wait for each other after every batch.
+///
 /// The step is never shorter than the training, nor than `saturated_generation` and the pause.
 /// Source of the bound on what is begun: AReaL, arXiv:2505.24298, eq. 3.
 AsynchronousStep run_asynchronously(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths,
