@@ -5,8 +5,11 @@
 #include "planner/exporters/quoting.hpp"
 #include "planner/left_out.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 namespace sextant {
 namespace {
@@ -92,6 +95,20 @@ void add_longest_request(ArgumentLines& lines, Notes& notes, ServeLaunch const& 
                                      l.model.max_positions, longest)});
 }
 
+/// The nearest of the block sizes that vLLM's parser takes, the smaller of two. Source: vLLM 0.11, BlockSize in
+/// vllm/config/cache.py.
+std::int64_t block_size(Notes& notes, std::int64_t wanted) {
+    constexpr std::array<std::int64_t, 6> sizes{1, 8, 16, 32, 64, 128};
+    std::int64_t const nearest = *std::min_element(sizes.begin(), sizes.end(), [&](std::int64_t a, std::int64_t b) {
+        return std::abs(a - wanted) < std::abs(b - wanted);
+    });
+    if (nearest != wanted)
+        notes.push_back(
+            {"block_tokens", fmt::format("vLLM takes blocks of {} tokens, and not of {}: the command has {}",
+                                         fmt::join(sizes, ", "), wanted, nearest)});
+    return nearest;
+}
+
 ServeExport vllm(ServeLaunch const& l) {
     ServingPlan const& p = l.plan;
     ServeExport out;
@@ -104,7 +121,7 @@ ServeExport vllm(ServeLaunch const& l) {
     add_longest_request(lines, out.not_expressed, l);
     lines.option("--max-num-seqs", of_group(p.max_batch, p));
     lines.option("--max-num-batched-tokens", p.max_batched_tokens);
-    lines.option("--block-size", p.block_tokens);
+    lines.option("--block-size", block_size(out.not_expressed, p.block_tokens));
     lines.option("--gpu-memory-utilization", fmt::format("{}", p.memory_utilisation));
     lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
     if (p.weights == "fp8" && !as_stored(l)) lines.option("--quantization", "fp8");
@@ -139,7 +156,7 @@ ServeExport sglang(ServeLaunch const& l) {
         lines.flag("--enable-dp-attention");
     }
     if (p.ep > 1) lines.option("--ep-size", p.ep);
-    lines.option("--max-running-requests", p.max_batch);
+    lines.option("--max-running-requests", p.attention_dp * of_group(p.max_batch, p));
     lines.option("--chunked-prefill-size", prefill_chunk(p));
     lines.option("--page-size", p.block_tokens);
     lines.option("--mem-fraction-static", fmt::format("{}", p.memory_utilisation));
