@@ -2,6 +2,9 @@
 #include "planner/exporters/quoting.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <numeric>
 
 // Keys of src/MaxText/configs/base.yml; variables of initialize_jax_for_gpu in src/MaxText/max_utils.py.
@@ -146,13 +149,24 @@ std::string axes(LaunchPlan const& launch, ParallelPlan const& p, Mesh const& me
     return out;
 }
 
+/// A device's share of the sequences, in as few digits as MaxText reads back as all of them: it trains
+/// int(devices x share). With a point, or YAML has an integer.
+std::string device_share(std::int64_t sequences, std::int64_t devices) {
+    auto const all = static_cast<double>(devices);
+    double share = static_cast<double>(sequences) / all;
+    if (static_cast<std::int64_t>(share * all) < sequences) share = std::nextafter(share, 2 * share);
+    std::array<char, 64> digits{};
+    auto const end = std::to_chars(digits.data(), digits.data() + digits.size(), share, std::chars_format::fixed).ptr;
+    std::string const text(digits.data(), end);
+    return text.find('.') == std::string::npos ? text + ".0" : text;
+}
+
 std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
     bool const tpu = launch.cluster.scale_up.kind == ScaleUpKind::torus;
-    auto const world = static_cast<double>(launch.plan.world_size());
-    double const sequences =
-        p.pp > 1 ? static_cast<double>(launch.workload.global_batch) : static_cast<double>(p.micro_batch * p.dp);
-    std::string out = fmt::format("per_device_batch_size: {:.6f}\ngradient_accumulation_steps: {}\n", sequences / world,
-                                  p.pp > 1 ? 1 : launch.microbatches());
+    std::int64_t const sequences = p.pp > 1 ? launch.workload.global_batch : p.micro_batch * p.dp;
+    std::string out =
+        fmt::format("per_device_batch_size: {}\ngradient_accumulation_steps: {}\n",
+                    device_share(sequences, launch.plan.world_size()), p.pp > 1 ? 1 : launch.microbatches());
     out += fmt::format("max_target_length: {}\nsteps: {}\nlearning_rate: {:.4e}\n", launch.workload.sequence,
                        launch.settings.steps, launch.settings.learning_rate);
     char const* policy = p.recompute == Recompute::full        ? "full"

@@ -72,3 +72,17 @@ TEST_CASE("MaxText's pipeline has the layers of DeepSeek that follow its dense o
     CHECK(writes(other, "num_layers_per_pipeline_stage: 16\n"));
     CHECK_FALSE(notes(other, "", "pp"));
 }
+
+TEST_CASE("MaxText reads the sequences of all devices back from the share of one", "[export]") {
+    std::regex const line("per_device_batch_size: ([0-9]+\\.[0-9]+)\n");
+    for (std::int64_t const tp : {1, 3})
+        for (std::int64_t const pp : {1, 3, 6, 7, 9, 11})
+            for (std::int64_t const batch : {1, 7, 11, 23, 98, 1001}) {
+                std::string const text = written({.tp = tp, .pp = pp}, "h100-sxm", "gpt2", batch).files.front().text;
+                std::smatch found;
+                REQUIRE(std::regex_search(text, found, line));
+                CAPTURE(tp, pp, batch, found[1].str());
+                CHECK(static_cast<std::int64_t>(std::stod(found[1]) * static_cast<double>(tp * pp)) ==
+                      (pp > 1 ? batch : 1));
+            }
+}
