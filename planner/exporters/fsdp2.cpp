@@ -1,3 +1,4 @@
+#include "core/graph/stage_layout.hpp"
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
 
@@ -36,8 +37,21 @@ void translate_pipeline(Translation& t, LaunchPlan const& launch) {
                  data_ranks(p), p.micro_batch, launch.workload.global_batch, batch);
 }
 
+/// Layers that all stages together recompute; a schedule may have several of them hold a layer.
+std::int64_t recomputed_layers(ParallelPlan const& p, ModelSpec const& model) {
+    if (p.recompute != Recompute::full) return 0;
+    if (p.recompute_layers == 0) return model.layer_count();
+    StageLayout const layout = lay_out_stages(model, p);
+    std::int64_t recomputed = 0;
+    for (StageContent const& stage : layout.stages)
+        recomputed += std::min(p.recompute_layers, stage.layers);
+    return std::max<std::int64_t>(1, recomputed / layout.copies);
+}
+
 /// The plan without its pipeline, as the fragment runs it.
-ParallelPlan without_pipeline(ParallelPlan plan) {
+ParallelPlan without_pipeline(ParallelPlan plan, ModelSpec const& model) {
+    std::int64_t const recomputed = recomputed_layers(plan, model);
+    plan.recompute_layers = recomputed < model.layer_count() ? recomputed : 0;
     plan.dp *= plan.pp;
     plan.pp = plan.vpp = 1;
     plan.stage_layers.clear();
@@ -117,9 +131,7 @@ std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
     out += fmt::format("RESHARD_AFTER_FORWARD = {}  # ZeRO {}\n", p.zero == 3 ? "True" : "False", p.zero);
     out += fmt::format("REDUCE_EVERY_MICROBATCH = {}\n", p.zero >= 2 ? "True" : "False");
     out += fmt::format("TIED_EMBEDDINGS = {}\n", launch.model.tied_embeddings ? "True" : "False");
-    out += fmt::format("RECOMPUTED_LAYERS = {}\n", p.recompute != Recompute::full ? 0
-                                                   : p.recompute_layers > 0       ? p.recompute_layers
-                                                                                  : launch.model.layer_count());
+    out += fmt::format("RECOMPUTED_LAYERS = {}\n", recomputed_layers(p, launch.model));
     out +=
         fmt::format("PARAMETERS, OFFLOAD = {}, {}\n", type_of(p.precision), offloads_optimizer(p) ? "True" : "False");
     // Gradients in fp16 vanish unless the loss is scaled; DTensors have one flag for all ranks (PyTorch 2.5 and later).
@@ -239,7 +251,7 @@ Export write(LaunchPlan const& launch) {
                                 .program = "train.py  # your script, which imports fsdp2.py"};
     return {.files = {{"fsdp2.py", python}, {"fsdp2.sh", torchrun_script(launch, script)}},
             .not_expressed = t.notes,
-            .expressed = without_pipeline(t.plan),
+            .expressed = without_pipeline(t.plan, launch.model),
             .command = {"bash", "fsdp2.sh"}};
 }
 

@@ -167,6 +167,27 @@ TEST_CASE("fsdp2 counts the ranks of a pipeline it does not have as data-paralle
     CHECK(writes(exported("fsdp2", "llama-3.2-1b", split, 8), "ACCUMULATION_STEPS = 4\n"));
 }
 
+TEST_CASE("fsdp2 recomputes the layers that all stages of the plan recompute", "[export]") {
+    ParallelPlan plan{.dp = 2, .pp = 4};
+    auto const recomputed = [&](std::int64_t layers, ParallelPlan const& p) {
+        Export const e = exported("fsdp2", "llama-3.1-8b", p, 16);
+        CHECK(e.expressed.recompute_layers == (layers == 32 ? 0 : layers));
+        return writes(e, "RECOMPUTED_LAYERS = " + std::to_string(layers) + "\n");
+    };
+    plan.recompute = Recompute::full;
+    CHECK(recomputed(32, plan));
+    plan.recompute_layers = 4;
+    CHECK(recomputed(16, plan));
+    plan.schedule = Schedule::dualpipe;  // each layer on two ranks
+    CHECK(recomputed(8, plan));
+    plan.schedule = Schedule::one_f_one_b;
+    plan.stage_layers = {2, 10, 10, 10};
+    CHECK(recomputed(14, plan));
+    plan = {.dp = 8, .recompute = Recompute::full};
+    plan.recompute_layers = 4;
+    CHECK(recomputed(4, plan));
+}
+
 TEST_CASE("fsdp2's tensor-parallel plan has embedding, last norm and head", "[export]") {
     ParallelPlan plan;
     plan.tp = 2;
