@@ -1,3 +1,4 @@
+#include "cost_models/weight_copies.hpp"
 #include "planner/exporters/deepspeed_settings.hpp"
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/megatron_model.hpp"
@@ -53,7 +54,7 @@ void translate_parallelism(Translation& t, ModelSpec const& model) {
                   "experts are cut over all {} tensor-parallel ranks or none, not {}", p.tp, p.expert_tp);
 }
 
-void translate_state(Translation& t) {
+void translate_state(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
     if (p.zero != 3)
         t.replace(&ParallelPlan::shard_group, std::int64_t{0}, "shard_group",
@@ -64,9 +65,12 @@ void translate_state(Translation& t) {
     if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
                   "DeepSpeed's AdamW keeps its moments in fp32, not as {}", name_of(p.optimizer));
-    if (offloads_optimizer(p) && p.zero == 0)
+    if (offloads_optimizer(p) && p.zero == 0 && most_copies(p, model) > 1)
         t.replace(&ParallelPlan::offload, offloads_activations(p) ? Offload::activations : Offload::none, "offload",
                   "the optimizer is offloaded with ZeRO 1, 2 or 3 only");
+    if (offloads_optimizer(p) && p.optimizer == Optimizer::sgd)
+        t.replace(&ParallelPlan::offload, offloads_activations(p) ? Offload::activations : Offload::none, "offload",
+                  "Megatron-DeepSpeed offloads Adam's state only; SGD's stays (--optimizer adamw)");
     if (offloads_activations(p) && p.recompute != Recompute::full)
         t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
                   "DeepSpeed offloads the checkpoints of recomputed layers and no other activations");
@@ -100,7 +104,7 @@ void add_layout(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mo
 }
 
 void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const& p) {
-    lines.option("--zero-stage", p.zero);
+    lines.option("--zero-stage", deepspeed_stage(launch, p));
     lines.option("--seq-length", launch.workload.sequence);
     lines.option("--micro-batch-size", p.micro_batch);
     lines.option("--global-batch-size", launch.workload.global_batch);
@@ -229,7 +233,7 @@ Export write(LaunchPlan const& launch) {
     t.leave_out_adapters();
     translate_pipeline(t, launch.model);
     translate_parallelism(t, launch.model);
-    translate_state(t);
+    translate_state(t, launch.model);
     translate_step(t);
     t.settle(launch);
     ArgumentLines lines;

@@ -3,13 +3,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace sextant {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json zero_section(ParallelPlan const& p) {
-    Json zero{{"stage", p.zero}};
+Json zero_section(ParallelPlan const& p, int stage) {
+    Json zero{{"stage", stage}};
     if (p.dp * p.cp > 1) zero["overlap_comm"] = true;
     if (p.zero == 3 && p.shard_group > 0) zero["mics_shard_size"] = p.shard_group;
     if (offloads_optimizer(p)) zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
@@ -17,6 +19,12 @@ Json zero_section(ParallelPlan const& p) {
 }
 
 }  // namespace
+
+int deepspeed_stage(LaunchPlan const& launch, ParallelPlan const& p) {
+    if (p.zero > 0 || !offloads_optimizer(p)) return p.zero;
+    int const most = launch.model.moe ? 2 : 3;  // ZeRO 3 is refused with experts
+    return std::clamp(launch.plan.zero, 1, most);
+}
 
 std::string deepspeed_config(LaunchPlan const& launch, ParallelPlan const& p) {
     Json json{{"train_batch_size", launch.workload.global_batch},
@@ -28,7 +36,10 @@ std::string deepspeed_config(LaunchPlan const& launch, ParallelPlan const& p) {
         json["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", launch.settings.learning_rate}}}};
     json["bf16"] = {{"enabled", p.precision == Precision::bf16}};
     json["fp16"] = {{"enabled", p.precision == Precision::fp16}};
-    json["zero_optimization"] = zero_section(p);
+    int const stage = deepspeed_stage(launch, p);
+    json["zero_optimization"] = zero_section(p, stage);
+    // DeepSpeed's ZeRO refuses optimizers that it was not tested with, SGD among them.
+    if (p.optimizer == Optimizer::sgd && stage > 0) json["zero_allow_untested_optimizer"] = true;
     if (p.cp > 1) {
         json["sequence_parallel_size"] = p.cp;
         json["data_parallel_size"] = p.dp;

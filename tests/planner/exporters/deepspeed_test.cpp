@@ -2,6 +2,8 @@
 #include "tests/catch.hpp"
 #include "tests/planner/exporters/exported.hpp"
 
+#include <algorithm>
+
 using namespace sextant;
 using namespace sextant::fixtures;
 
@@ -58,4 +60,42 @@ TEST_CASE("Megatron-DeepSpeed's pipeline recomputes all layers of a stage or non
     Export const flat = exported("deepspeed", "llama-3.1-8b", plan);
     CHECK(flat.expressed.recompute_layers == 3);
     CHECK(writes(flat, "--recompute-method block"));
+}
+
+TEST_CASE("DeepSpeed offloads the optimizer of one rank by ZeRO, and of replicas only with it", "[export]") {
+    ParallelPlan plan{.tp = 8};
+    plan.offload = Offload::optimizer;
+    for (int const zero : {0, 1, 2, 3}) {
+        CAPTURE(zero);
+        plan.zero = zero;
+        Export const e = exported("deepspeed", "llama-3.1-8b", plan);
+        std::string const stage = std::to_string(std::max(zero, 1));
+        CHECK(e.expressed.offload == Offload::optimizer);
+        CHECK_FALSE(notes(e, "", "offload"));
+        CHECK(writes(e, "\"stage\": " + stage));
+        CHECK(writes(e, "--zero-stage " + stage + "\n"));
+        CHECK(writes(e, "\"offload_optimizer\""));
+    }
+    CHECK(writes(exported("deepspeed", "mixtral-8x7b", plan), "--zero-stage 2\n"));
+    plan.dp = 2;
+    plan.zero = 0;
+    Export const replicas = exported("deepspeed", "llama-3.1-8b", plan);
+    CHECK(notes(replicas, "ZeRO 1, 2 or 3 only", "offload"));
+    CHECK_FALSE(writes(replicas, "\"offload_optimizer\""));
+}
+
+TEST_CASE("DeepSpeed's ZeRO is told to take SGD, whose state Megatron-DeepSpeed does not offload", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    std::string const allowed = "\"zero_allow_untested_optimizer\": true";
+    plan.zero = 1;
+    CHECK_FALSE(writes(exported("deepspeed", "llama-3.2-1b", plan), allowed));
+    plan.optimizer = Optimizer::sgd;
+    CHECK(writes(exported("deepspeed", "llama-3.2-1b", plan), allowed));
+    plan.offload = Offload::optimizer;
+    Export const e = exported("deepspeed", "llama-3.2-1b", plan);
+    CHECK(notes(e, "Adam's state only", "offload"));
+    CHECK_FALSE(writes(e, "--cpu-optimizer"));
+    plan.offload = Offload::none;
+    plan.zero = 0;
+    CHECK_FALSE(writes(exported("deepspeed", "llama-3.2-1b", plan), allowed));
 }
