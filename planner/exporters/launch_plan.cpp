@@ -23,6 +23,16 @@ std::int64_t usual_per_node(ClusterSpec const& cluster) {
     return cluster.domain_size <= 8 ? cluster.domain_size : node_of_large_domain;
 }
 
+/// The most accelerators, up to a node's, that divide all evenly and hold whole tensor-parallel groups, or a group
+/// holds whole nodes of.
+std::int64_t per_node_of(ClusterSpec const& cluster, ParallelPlan const& plan) {
+    std::int64_t const world = plan.world_size();
+    std::int64_t per_node = std::min(world, usual_per_node(cluster));
+    while (world % per_node != 0 || (per_node % plan.tp != 0 && plan.tp % per_node != 0))
+        --per_node;
+    return per_node;
+}
+
 void check_settings(LaunchSettings const& s) {
     for (auto const& [text, flag] : {std::pair{&s.data, "--data"},
                                      {&s.tokenizer, "--tokenizer"},
@@ -61,11 +71,10 @@ LaunchPlan make_launch_plan(ModelSpec model, ClusterSpec cluster, Workload const
                       .checkpoint = {},
                       .summary = {}};
     std::int64_t const world = plan.world_size();
-    if (auto const asked = launch.settings.per_node; asked && *asked < world && world % *asked != 0)
+    auto const asked = launch.settings.per_node;
+    if (asked && *asked < world && world % *asked != 0)
         throw InputError("--gpus-per-node: {} does not divide the {} accelerators of the plan", *asked, world);
-    launch.per_node = std::min(world, launch.settings.per_node.value_or(usual_per_node(launch.cluster)));
-    while (world % launch.per_node != 0)
-        --launch.per_node;
+    launch.per_node = asked ? std::min(world, *asked) : per_node_of(launch.cluster, plan);
     launch.nodes = world / launch.per_node;
     return launch;
 }

@@ -45,9 +45,9 @@ struct LaunchPlan {
     [[nodiscard]] std::int64_t microbatches() const { return workload.global_batch / (plan.dp * plan.micro_batch); }
 };
 
-/// Checks the texts and divides the accelerators over nodes: `per_node` each, or as many as divide them evenly. Without
-/// a number, a scale-up domain is a node if it has at most eight accelerators, else nodes have four, as in NVL72 racks
-/// and on TPU hosts (assumed; `--gpus-per-node` overrides it).
+/// Checks the texts and divides the accelerators over nodes: `per_node` each. Without a number, a scale-up domain is a
+/// node if it has at most eight accelerators, else nodes have four, as in NVL72 racks and on TPU hosts (assumed;
+/// `--gpus-per-node` overrides it); fewer where these do not divide them evenly, or cut a tensor-parallel group.
 /// @throws InputError: the plan breaks a structural rule of the model, a text that no file can hold.
 LaunchPlan make_launch_plan(ModelSpec model, ClusterSpec cluster, Workload const& workload, ParallelPlan const& plan,
                             LaunchSettings settings);

@@ -136,3 +136,21 @@ TEST_CASE("Muon needs a later Megatron-Core, and checkpoints that are written in
     CHECK_FALSE(writes(muon, "--async-save"));
     CHECK(notes(muon, "after Megatron-Core 0.15", "optimizer"));
 }
+
+TEST_CASE("nodes hold whole tensor-parallel groups where the plan leaves them a choice", "[export]") {
+    auto const nodes = [](std::int64_t dp, std::int64_t tp, std::optional<std::int64_t> asked = {}) {
+        LaunchSettings settings;
+        settings.per_node = asked;
+        LaunchPlan const launch =
+            make_launch_plan(find_model("llama-3.1-8b"), find_cluster("h100-sxm", "test"),
+                             {.sequence = 1024, .global_batch = dp}, {.dp = dp, .tp = tp}, settings);
+        return std::pair(launch.nodes, launch.per_node);
+    };
+    using Nodes = std::pair<std::int64_t, std::int64_t>;
+    CHECK(nodes(3, 4) == Nodes(3, 4));
+    CHECK(nodes(5, 4) == Nodes(5, 4));
+    CHECK(nodes(4, 4) == Nodes(2, 8));
+    CHECK(nodes(12, 1) == Nodes(2, 6));
+    CHECK(nodes(3, 16) == Nodes(6, 8));
+    CHECK(nodes(3, 4, 6) == Nodes(2, 6));
+}
