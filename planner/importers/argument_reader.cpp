@@ -126,6 +126,17 @@ void check_model_size(ForeignModelSize const& size, ModelSpec const& model, std:
     check(size.hidden, model.hidden, "hidden units");
     check(size.heads, model.attention.heads, "attention heads");
     check(size.experts, model.moe ? model.moe->experts : 0, "experts");
+    if (!model.attention.latent) {
+        check(size.kv_heads, model.attention.kv_heads, "key-value heads");
+        check(size.head_dim, model.attention.head_dim, "channels of a head");
+    }
+    check(size.intermediate, model.mlp.intermediate, "units between the halves of a feed-forward layer");
+    check(size.vocab, model.vocab, "words of the vocabulary");
+    check(size.mtp_modules, model.mtp_modules, "modules of multi-token prediction");
+    if (!model.moe) return;
+    check(size.top_k, model.moe->top_k, "experts of a token");
+    check(size.expert_intermediate, model.moe->intermediate, "units within an expert");
+    check(size.shared_intermediate, model.moe->shared_intermediate, "units within the shared experts");
 }
 
 void set_data_parallel(ForeignPlan& out) {

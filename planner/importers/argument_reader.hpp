@@ -55,7 +55,12 @@ private:
 
 /// What a foreign file says of the model's size against the model that was named; each is checked if it is there.
 struct ForeignModelSize {
-    std::optional<std::int64_t> layers, hidden, heads, experts;
+    std::optional<std::int64_t> layers{}, hidden{}, heads{}, experts{};
+    std::optional<std::int64_t> kv_heads{}, head_dim{};  ///< latent attention has neither
+    std::optional<std::int64_t> intermediate{};          ///< of dense layers
+    /// Looked at where the model has experts.
+    std::optional<std::int64_t> top_k{}, expert_intermediate{}, shared_intermediate{};
+    std::optional<std::int64_t> vocab{}, mtp_modules{};
 };
 /// @throws InputError naming what differs.
 void check_model_size(ForeignModelSize const& size, ModelSpec const& model, std::string_view where);

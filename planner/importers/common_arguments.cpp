@@ -2,6 +2,7 @@
 #include "core/nearest.hpp"
 #include "planner/importers/argument_reader.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace sextant {
@@ -59,6 +60,50 @@ void read_dropout(ArgumentReader& in, ForeignPlan& out) {
     out.plan.dropout = attention || hidden ? Switch::on : Switch::off;
 }
 
+/// The words that a file says the model has, nothing where they are padded to what the model's are: Megatron-LM pads
+/// the matrix, by default to a multiple of 128 for each tensor-parallel rank, and a NullTokenizer adds a word before.
+std::optional<std::int64_t> other_vocabulary(ArgumentReader& in, ModelSpec const& model, std::int64_t tp) {
+    constexpr std::int64_t usual_multiple = 128;
+    std::int64_t const multiple =
+        in.integer("--make-vocab-size-divisible-by", 1, most_tokens).value_or(usual_multiple) * tp;
+    auto const rows = [&](std::int64_t words) { return (words + multiple - 1) / multiple; };
+    auto const said = in.integer("--vocab-size", 1, most_tokens);
+    if (said && (rows(*said) == rows(model.vocab) || rows(*said + 1) == rows(model.vocab))) return {};
+    return said;
+}
+
+/// Experts are as wide as dense layers unless it is said, so one width is theirs where every layer has them.
+void read_model_size(ArgumentReader& in, ModelSpec const& model, std::int64_t tp) {
+    auto const number = [&](char const* name) { return in.integer(name, 1, most_tokens); };
+    auto const either = [&](char const* name, char const* older) {
+        auto const first = number(name);
+        auto const second = number(older);
+        return first ? first : second;
+    };
+    bool const experts_alone =
+        model.moe && std::all_of(model.layers.begin(), model.layers.end(), [](LayerKind const& l) { return l.moe; });
+    auto const width = number("--ffn-hidden-size");
+    auto const expert_width = number("--moe-ffn-hidden-size");
+    check_model_size({.layers = in.integer("--num-layers", 1, most_layers),
+                      .hidden = number("--hidden-size"),
+                      .heads = number("--num-attention-heads"),
+                      .experts = number("--num-experts"),
+                      .kv_heads = either("--num-query-groups", "--num-key-value-heads"),
+                      .head_dim = number("--kv-channels"),
+                      .intermediate = experts_alone ? std::optional<std::int64_t>() : width,
+                      .top_k = either("--moe-router-topk", "--topk"),
+                      .expert_intermediate = experts_alone && !expert_width ? width : expert_width,
+                      .shared_intermediate = in.integer("--moe-shared-expert-intermediate-size", 0, most_tokens),
+                      .vocab = other_vocabulary(in, model, tp),
+                      .mtp_modules = in.integer("--mtp-num-layers", 0, most_layers)},
+                     model, in.where());
+    if (in.flag("--untie-embeddings-and-output-weights") && model.tied_embeddings)
+        throw InputError(
+            "{}: --untie-embeddings-and-output-weights, but {} has one matrix for both (--model has to name the model "
+            "of the file)",
+            in.where(), model.name);
+}
+
 }  // namespace
 
 void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
@@ -78,29 +123,21 @@ void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const
         p.precision = in.flag("--bf16") ? Precision::bf16 : Precision::fp32;
     read_recompute(in, out);
     read_dropout(in, out);
-    check_model_size({.layers = in.integer("--num-layers", 1, most_layers),
-                      .hidden = in.integer("--hidden-size", 1, most_tokens),
-                      .heads = in.integer("--num-attention-heads", 1, most_tokens),
-                      .experts = in.integer("--num-experts", 1, most_tokens)},
-                     model, in.where());
+    read_model_size(in, model, p.tp);
 }
 
 std::string_view megatron_without_effect() {
     return "--adam- --add-qkv-bias --apply- --async-save --attention-softmax-in-fp32 --bert- --check-for- --ckpt- "
            "--clip-grad --data- --dataloader-type --decoupled- --deepspeed --disable-bias-linear --dist-ckpt "
-           "--distributed- --eod-mask-loss --eval- --exit- --expert-interval --ffn-hidden-size --finetune "
-           "--group-query --hysteresis "
-           "--init-method --initial-loss-scale --kv- --load --log- --loss- --lr --make-vocab --manual-gc --master- "
-           "--master_ --max-position-embeddings --merge-file --min-loss-scale --min-lr --mock-data --moe-aux-loss "
-           "--moe-ffn --moe-layer-freq --moe-per-layer --moe-router- --moe-shared-expert-intermediate --moe-z-loss "
-           "--mtp- --multi-latent --no-load --no-save --node-rank --node_rank --norm --num-key-value-heads "
-           "--num-query-groups --num-workers "
-           "--override-opt --position-embedding --q-lora --qk- --rdzv --rerun- --reset- --rope- --rotary- --save "
-           "--seed --sgd- --softmax-type --split --squared-relu --swiglu --tensorboard --test-data --tiktoken "
-           "--timing- --tokenizer "
-           "--topk "
-           "--train- --transformer-impl --untie- --use-checkpoint --use-mcore --use-persistent-ckpt --use-rope "
-           "--use-rotary --v-head-dim --valid-data --vocab- --wandb --weight-decay --window-";
+           "--distributed- --eod-mask-loss --eval- --exit- --expert-interval --finetune --group-query --hysteresis "
+           "--init-method --initial-loss-scale --kv- --load --log- --loss- --lr --manual-gc --master- --master_ "
+           "--max-position-embeddings --merge-file --min-loss-scale --min-lr --mock-data --moe-aux-loss "
+           "--moe-layer-freq --moe-per-layer --moe-router- --moe-z-loss --mtp- --multi-latent --no-load --no-save "
+           "--node-rank --node_rank --norm --num-workers --override-opt --position-embedding --q-lora --qk- --rdzv "
+           "--rerun- --reset- --rope- --rotary- --save --seed --sgd- --softmax-type --split --squared-relu --swiglu "
+           "--tensorboard --test-data --tiktoken --timing- --tokenizer --train- --transformer-impl --use-checkpoint "
+           "--use-mcore --use-persistent-ckpt --use-rope --use-rotary --v-head-dim --valid-data --vocab- --wandb "
+           "--weight-decay --window-";
 }
 
 std::span<ArgumentReader::NotCounted const> megatron_not_counted() {

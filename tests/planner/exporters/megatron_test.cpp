@@ -154,3 +154,37 @@ TEST_CASE("nodes hold whole tensor-parallel groups where the plan leaves them a 
     CHECK(nodes(3, 16) == Nodes(6, 8));
     CHECK(nodes(3, 4, 6) == Nodes(2, 6));
 }
+
+TEST_CASE("a file for a model of other sizes is refused, of whatever size", "[import]") {
+    auto const of = [](char const* model, std::string const& text) {
+        return import_megatron("--bf16 " + text, "x", find_model(model));
+    };
+    struct Row {
+        char const* model;
+        char const* argument;
+        char const* why;
+    };
+    for (Row const& row :
+         {Row{"llama-3.1-8b", "--ffn-hidden-size 28672", "28672 units between the halves"},
+          Row{"llama-3.1-8b", "--num-query-groups 32", "32 key-value heads, but llama-3.1-8b has 8"},
+          Row{"llama-3.1-8b", "--vocab-size 32000", "32000 words"},
+          Row{"llama-3.1-8b", "--kv-channels 64", "64 channels"},
+          Row{"mixtral-8x7b", "--moe-router-topk 4", "4 experts of a token"},
+          Row{"mixtral-8x7b", "--moe-ffn-hidden-size 2048", "2048 units within an expert"},
+          Row{"mixtral-8x7b", "--ffn-hidden-size 2048", "2048 units within an expert"},
+          Row{"deepseek-v3", "--moe-shared-expert-intermediate-size 4096", "within the shared experts"},
+          Row{"deepseek-v3", "--mtp-num-layers 2", "2 modules of multi-token prediction"},
+          Row{"llama-3.2-1b", "--untie-embeddings-and-output-weights", "one matrix for both"}}) {
+        CAPTURE(row.argument);
+        CHECK_THROWS_WITH(of(row.model, row.argument), contains(row.why) && contains("--model has to name the model"));
+    }
+    // What Megatron-LM pads to the same matrix, and widths that are not looked at.
+    CHECK_NOTHROW(of("llama-2-7b", "--vocab-size 31999"));
+    CHECK_NOTHROW(of("gpt2", "--vocab-size 50304"));
+    CHECK_NOTHROW(of("llama-3.1-8b", "--vocab-size 128255 --make-vocab-size-divisible-by 1"));
+    CHECK_THROWS_WITH(of("gpt2", "--vocab-size 50304 --make-vocab-size-divisible-by 1"), contains("50304 words"));
+    CHECK_NOTHROW(of("qwen3-30b-a3b", "--ffn-hidden-size 6144 --moe-ffn-hidden-size 768"));
+    CHECK_NOTHROW(of("deepseek-v3",
+                     "--ffn-hidden-size 18432 --moe-ffn-hidden-size 2048 --mtp-num-layers 1 "
+                     "--moe-shared-expert-intermediate-size 2048 --kv-channels 128"));
+}

@@ -102,3 +102,17 @@ TEST_CASE("torchtitan's DualPipeV recomputes nothing with expert parallelism, an
     plan.ep = 1;
     CHECK_FALSE(notes(exported("torchtitan", "mixtral-8x7b", plan, 32), "DualPipeV", "recompute"));
 }
+
+TEST_CASE("a torchtitan file for another of its models is refused", "[import]") {
+    auto const read = [](char const* name, char const* flavor, char const* model) {
+        return import_torchtitan(std::string("[model]\nname = \"") + name + "\"\nflavor = \"" + flavor + "\"\n",
+                                 "t.toml", find_model(model));
+    };
+    CHECK_NOTHROW(read("llama3", "8B", "llama-3.1-8b"));
+    CHECK_NOTHROW(read("deepseek_v3", "671B", "deepseek-v3"));
+    CHECK_NOTHROW(read("qwen3", "30B-A3B", "qwen3-30b-a3b"));
+    CHECK_THROWS_WITH(read("llama3", "70B", "llama-3.1-8b"),
+                      contains("model.flavor: 70B: 80 layers, but llama-3.1-8b has 32 (--model has to name"));
+    CHECK_THROWS_WITH(read("qwen3", "30B-A3B", "llama-3.1-8b"), contains("48 layers"));
+    CHECK(read("llama3", "my_own", "llama-3.1-8b").ignored == std::vector<std::string>{"model.flavor"});
+}
