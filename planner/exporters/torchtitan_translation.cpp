@@ -145,6 +145,23 @@ void note_narrow(Translation& t, ModelSpec const& model) {
                  "than predicted");
 }
 
+/// Whether torchtitan wraps the model in FSDP: what shards dense weights does, and expert parallelism.
+/// Source: torchtitan 0.2.0, fsdp_enabled and ep_enabled in models/*/infra/parallelize.py.
+bool shards(ParallelPlan const& p) {
+    std::int64_t const group = p.shard_group > 0 ? p.shard_group : p.dp * p.cp;
+    return p.cp > 1 || p.ep > 1 || (p.zero > 0 && group > 1);
+}
+
+void note_sequence(Translation& t, std::int64_t sequence) {
+    ParallelPlan const& p = t.plan;
+    std::int64_t const divisor = 2 * p.tp * p.cp;
+    if (sequence % divisor != 0)
+        t.cannot(p.cp > 1 ? "cp" : "tp",
+                 "torchtitan refuses sequences of {} tokens, which tp and two parts for each cp rank do not divide (a "
+                 "multiple of {})",
+                 sequence, divisor);
+}
+
 void translate_rest(Translation& t) {
     ParallelPlan& p = t.plan;
     if (p.tp > 1)
@@ -158,7 +175,12 @@ void translate_rest(Translation& t) {
     if (p.optimizer != Optimizer::adamw)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "there is no {}: the file has AdamW",
                   name_of(p.optimizer));
-    if (offloads_optimizer(p))
+    Offload const without_optimizer = offloads_activations(p) ? Offload::activations : Offload::none;
+    if (offloads_optimizer(p) && !shards(p))
+        t.replace(&ParallelPlan::offload, without_optimizer, "offload",
+                  "enable_cpu_offload is FSDP's, which one rank and plain replicas do without: nothing is offloaded "
+                  "(several data-parallel ranks with --zero 2 or 3 have it)");
+    else if (offloads_optimizer(p))
         t.cannot("offload",
                  "enable_cpu_offload moves weights and gradients to the host as well, not only the optimizer");
     if (offloads_activations(p))
@@ -205,6 +227,7 @@ void translate_for_torchtitan(Translation& t, LaunchPlan const& launch) {
     translate_recompute(t, launch.model);
     translate_rest(t);
     note_narrow(t, launch.model);
+    note_sequence(t, launch.workload.sequence);
 }
 
 }  // namespace sextant

@@ -103,6 +103,29 @@ TEST_CASE("torchtitan's DualPipeV recomputes nothing with expert parallelism, an
     CHECK_FALSE(notes(exported("torchtitan", "mixtral-8x7b", plan, 32), "DualPipeV", "recompute"));
 }
 
+TEST_CASE("torchtitan offloads what FSDP shards, and nothing without it", "[export]") {
+    ParallelPlan plan;
+    plan.offload = Offload::optimizer;
+    auto const offloads = [&](char const* model) {
+        Export const e = exported("torchtitan", model, plan);
+        bool const on = writes(e, "enable_cpu_offload = true\n");
+        CHECK((e.expressed.offload == Offload::optimizer) == on);
+        CHECK(notes(e, "nothing is offloaded", "offload") != on);
+        return on;
+    };
+    CHECK_FALSE(offloads("llama-3.2-1b"));
+    plan.tp = 8;
+    CHECK_FALSE(offloads("llama-3.2-1b"));
+    plan = {.dp = 8, .offload = Offload::optimizer};
+    CHECK_FALSE(offloads("llama-3.2-1b"));  // replicas
+    plan.zero = 2;
+    CHECK(offloads("llama-3.2-1b"));
+    plan = {.cp = 2, .offload = Offload::optimizer};
+    CHECK(offloads("llama-3.2-1b"));
+    plan = {.tp = 2, .ep = 2, .offload = Offload::optimizer};
+    CHECK(offloads("mixtral-8x7b"));
+}
+
 TEST_CASE("a torchtitan file for another of its models is refused", "[import]") {
     auto const read = [](char const* name, char const* flavor, char const* model) {
         return import_torchtitan(std::string("[model]\nname = \"") + name + "\"\nflavor = \"" + flavor + "\"\n",
