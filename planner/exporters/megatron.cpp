@@ -135,17 +135,6 @@ void add_run(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const&
     if (p.zero < 2 && !muon) lines.flag("--async-save");
 }
 
-/// TF32 is PyTorch's choice, not Megatron-LM's; one queue of work keeps the order of kernels that its overlap counts on
-/// (required before Blackwell, and not with its FSDP); passes beside one another want several.
-std::vector<std::pair<std::string, std::string>> environment_of(LaunchPlan const& launch, ParallelPlan const& p) {
-    std::vector<std::pair<std::string, std::string>> out;
-    if (p.precision == Precision::fp32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0");
-    if (p.precision == Precision::tf32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1");
-    if (launch.cluster.accelerator.vendor == "NVIDIA" && p.tp * p.cp > 1 && p.zero < 2)
-        out.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", overlaps_experts(p) ? "32" : "1");
-    return out;
-}
-
 Export write(LaunchPlan const& launch);
 
 }  // namespace
@@ -177,7 +166,7 @@ Export write(LaunchPlan const& launch) {
         t.cannot("model", "Megatron-LM has no argument for {}", missing);
     add_run(lines, launch, t.plan);
     TorchrunScript const script{.header = file_header(megatron_exporter, launch, t.notes),
-                                .environment = environment_of(launch, t.plan),
+                                .environment = megatron_environment(launch, t.plan),
                                 .arguments = lines.text(),
                                 .program = "pretrain_gpt.py"};
     return {.files = {{"megatron.sh", torchrun_script(launch, script)}},

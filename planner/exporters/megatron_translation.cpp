@@ -46,8 +46,29 @@ void keep_optimizer_here(Translation& t, char const* why) {
               "{}", why);
 }
 
+/// What neither of Megatron-Core's ways to share the state takes.
+/// Source: Megatron-Core 0.15, distrib_optimizer.py (its optimizers) and megatron_fsdp.py (no group for copies of
+/// experts).
+void translate_sharing(Translation& t, ModelSpec const& model) {
+    ParallelPlan& p = t.plan;
+    if (p.optimizer == Optimizer::sgd) {
+        t.replace(
+            &ParallelPlan::zero, 0, "zero",
+            "Megatron-Core's distributed optimizer is Adam's, and no SGD: every rank keeps the whole state, which "
+            "takes more memory (--optimizer adamw shares it)");
+        t.replace(&ParallelPlan::shard_group, std::int64_t{0}, "shard_group", "SGD's state is whole on every rank");
+    }
+    if (model.moe && p.ep > 1 && p.zero >= 2)
+        t.replace(
+            &ParallelPlan::zero, 1, "zero",
+            "Megatron FSDP refuses expert parallelism: the file has the distributed optimizer (ZeRO 1), which takes "
+            "more memory (--ep 1 goes with ZeRO {})",
+            p.zero);
+}
+
 void translate_state(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
+    translate_sharing(t, model);
     if (p.optimizer == Optimizer::muon) {
         if (p.zero >= 2)
             t.replace(&ParallelPlan::zero, 1, "zero", "Muon runs with its layer-wise distributed optimizer at most");
@@ -65,6 +86,13 @@ void translate_state(Translation& t, ModelSpec const& model) {
     if (offloads_activations(p) && (p.pp > 1 || p.recompute != Recompute::none))
         t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
                   "activations are offloaded without pipeline stages and without recompute only; they stay");
+}
+
+/// DeepEP sends between ranks with experts of their own, or there is nothing to send.
+void translate_dispatcher(Translation& t) {
+    if (t.plan.ep * t.plan.expert_tp > 1) return;
+    t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher",
+              "Megatron-Core refuses DeepEP where each rank holds all experts: the file has alltoall");
 }
 
 void note_heads(Translation& t, ModelSpec const& model) {
@@ -92,6 +120,12 @@ void note_refusals(Translation& t, LaunchPlan const& launch) {
                      microbatches, p.pp, group, planned);
     }
     note_heads(t, launch.model);
+    if (p.cp > 1 && launch.workload.sequence % (2 * p.cp) != 0)
+        t.cannot(
+            "cp",
+            "each of {} context-parallel ranks takes two equal parts of the sequence: Megatron-LM refuses {} tokens "
+            "(a multiple of {})",
+            p.cp, launch.workload.sequence, 2 * p.cp);
     if (std::int64_t const instances = p.shard_group > 0 ? p.dp * p.cp / p.shard_group : 1;
         launch.model.moe && p.expert_dp() % instances != 0)
         t.cannot("shard_group",
@@ -128,10 +162,21 @@ bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {
     return p.stage_layers.empty() && model.layer_count() % (p.pp * p.vpp) == 0;
 }
 
+std::vector<std::pair<std::string, std::string>> megatron_environment(LaunchPlan const& launch, ParallelPlan const& p) {
+    std::vector<std::pair<std::string, std::string>> out;
+    if (p.precision == Precision::fp32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0");
+    if (p.precision == Precision::tf32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1");
+    if (launch.cluster.accelerator.vendor == "NVIDIA" && p.tp * p.cp > 1 && p.zero < 2)
+        out.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", overlaps_experts(p) ? "32" : "1");
+    if (p.attention == AttentionKernel::eager) out.emplace_back("NVTE_MASKED_SOFTMAX_FUSION", "0");
+    return out;
+}
+
 void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
     translate_schedule(t, launch.model);
     translate_recompute(t);
     translate_state(t, launch.model);
+    translate_dispatcher(t);
     translate_megatron_attention(t, launch);
     note_refusals(t, launch);
 }

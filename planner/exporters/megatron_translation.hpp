@@ -9,6 +9,13 @@ namespace sextant {
 /// recomputed by halves of a chunk, combinations of optimizer, sharding and offload. What it will refuse is noted.
 void translate_for_megatron(Translation& t, LaunchPlan const& launch);
 
+/// What a script exports, name and value. TF32 is PyTorch's choice; one queue of work keeps the order of kernels that
+/// Megatron-Core's overlap counts on (required before Blackwell, and not with its FSDP), passes beside one another want
+/// several; whether an unfused attention has a softmax of one kernel is read by Transformer Engine from here alone.
+/// Source: softmax.py of Transformer Engine 2.8 for the last.
+std::vector<std::pair<std::string, std::string>> megatron_environment(LaunchPlan const& launch,
+                                                                      ParallelPlan const& plan);
+
 /// Whether the plan runs forwards beside backwards, and Megatron-Core can (`--overlap-moe-expert-parallel-comm`).
 bool overlaps_experts(ParallelPlan const& plan);
 

@@ -39,8 +39,11 @@ void note_missing(Translation& t, ModelSpec const& model) {
 
 void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
     ModelSpec const& model = launch.model;
-    translate_for_megatron(t, launch);
     ParallelPlan& p = t.plan;
+    if (p.optimizer != Optimizer::adamw && p.optimizer != Optimizer::adamw_bf16)
+        t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "the recipe has Adam, and no {}",
+                  name_of(p.optimizer));
+    translate_for_megatron(t, launch);
     if (!divides_evenly(p, model)) {
         t.cannot("stage_layers",
                  "the recipe lets Megatron-Core divide the layers evenly, which it can only if they are "
@@ -48,9 +51,6 @@ void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
                  p.pp * p.vpp);
         p.stage_layers.clear();
     }
-    if (p.optimizer != Optimizer::adamw && p.optimizer != Optimizer::adamw_bf16)
-        t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "the recipe has Adam, and no {}",
-                  name_of(p.optimizer));
     if (p.precision == Precision::tf32 || p.precision == Precision::fp4)
         t.replace(&ParallelPlan::precision, p.precision == Precision::tf32 ? Precision::fp32 : Precision::bf16,
                   "precision", "the recipe has no {}", name_of(p.precision));

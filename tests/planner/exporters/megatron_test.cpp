@@ -137,6 +137,74 @@ TEST_CASE("Muon needs a later Megatron-Core, and checkpoints that are written in
     CHECK(notes(muon, "after Megatron-Core 0.15", "optimizer"));
 }
 
+TEST_CASE("Megatron FSDP has no expert parallelism: the file has ZeRO 1, and says so", "[export]") {
+    ParallelPlan plan{.dp = 8, .ep = 8};
+    for (char const* const format : {"megatron", "nemo"}) {
+        for (int const zero : {2, 3}) {
+            CAPTURE(format, zero);
+            plan.ep = 8;
+            plan.zero = zero;
+            Export const e = exported(format, "mixtral-8x7b", plan);
+            CHECK(e.expressed.zero == 1);
+            CHECK(notes(e, "refuses expert parallelism", "zero"));
+            CHECK_FALSE(writes(e, "fsdp"));
+            plan.ep = 1;
+            CHECK(exported(format, "mixtral-8x7b", plan).expressed.zero == zero);
+        }
+    }
+}
+
+TEST_CASE("Megatron-Core shares no state of SGD, and NeMo's Adam is shared as the plan says", "[export]") {
+    for (int const zero : {1, 2, 3}) {
+        CAPTURE(zero);
+        ParallelPlan plan{.dp = 8};
+        plan.zero = zero;
+        plan.shard_group = 4;
+        plan.optimizer = Optimizer::sgd;
+        Export const e = exported("megatron", "llama-3.2-1b", plan);
+        CHECK(e.expressed.zero == 0);
+        CHECK(e.expressed.shard_group == 0);
+        CHECK(notes(e, "no SGD", "zero"));
+        CHECK_FALSE(writes(e, "--use-distributed-optimizer"));
+        CHECK_FALSE(writes(e, "--num-distributed-optimizer-instances"));
+        Export const adam = exported("nemo", "llama-3.2-1b", plan);
+        CHECK(adam.expressed.zero == zero);
+        CHECK_FALSE(notes(adam, "", "zero"));
+    }
+}
+
+TEST_CASE("DeepEP is for experts on several ranks", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    plan.dispatcher = Dispatcher::deduplicated;
+    CHECK(all_note(plan, "mixtral-8x7b", "refuses DeepEP", "moe_dispatcher"));
+    CHECK(writes(exported("megatron", "mixtral-8x7b", plan), "--moe-token-dispatcher-type alltoall\n"));
+    plan.ep = 2;
+    CHECK(writes(exported("megatron", "mixtral-8x7b", plan), "--moe-token-dispatcher-type flex\n"));
+    plan = {.dp = 4, .tp = 2, .expert_tp = 2};
+    plan.sequence_parallel = Switch::on;
+    plan.dispatcher = Dispatcher::deduplicated;
+    CHECK_FALSE(notes(exported("megatron", "mixtral-8x7b", plan), "", "moe_dispatcher"));
+}
+
+TEST_CASE("a sequence that context parallelism does not cut into two parts for each rank is said to be refused",
+          "[export]") {
+    auto const refused = [](char const* format, ParallelPlan const& plan, std::int64_t sequence, char const* field) {
+        return notes(
+            exported({.format = format, .model = find_model("llama-3.2-1b"), .plan = plan, .sequence = sequence}),
+            "a multiple of", field);
+    };
+    ParallelPlan const split{.cp = 4};
+    for (char const* const format : {"megatron", "nemo", "torchtitan"}) {
+        CAPTURE(format);
+        CHECK_FALSE(refused(format, split, 1024, "cp"));
+        CHECK(refused(format, split, 1028, "cp"));
+    }
+    ParallelPlan const wide{.tp = 4};
+    CHECK_FALSE(refused("torchtitan", wide, 1032, "tp"));
+    CHECK(refused("torchtitan", wide, 1028, "tp"));
+    CHECK_FALSE(refused("megatron", wide, 1028, "tp"));
+}
+
 TEST_CASE("nodes hold whole tensor-parallel groups where the plan leaves them a choice", "[export]") {
     auto const nodes = [](std::int64_t dp, std::int64_t tp, std::optional<std::int64_t> asked = {}) {
         LaunchSettings settings;
