@@ -203,14 +203,26 @@ void read_optimizer(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model
                                          : Offload::none;
 }
 
-void read_kernels(ArgumentReader& in, ForeignPlan& out) {
+/// Whose attention runs: Megatron-Core's own, which is never fused and whose softmax is a flag's to choose, or
+/// Transformer Engine's, which reads an environment variable. Source: backends.py of Megatron-Core 0.15, softmax.py of
+/// Transformer Engine 2.8.
+void read_attention(ArgumentReader& in, ForeignPlan& out, std::string_view text) {
     ParallelPlan& p = out.plan;
     std::string const backend = in.text("--attention-backend").value_or("auto");
-    bool const flash = in.flag("--use-flash-attn");
-    AttentionKernel const unfused =
-        in.flag("--no-masked-softmax-fusion") ? AttentionKernel::eager : AttentionKernel::unfused;
-    if (backend == "unfused" || backend == "local") p.attention = unfused;
-    if (flash) p.attention = AttentionKernel::flash;
+    bool const own = in.text("--transformer-impl") == "local" || backend == "local";
+    bool const fused = in.flag("--use-flash-attn");
+    bool const flag = in.flag("--no-masked-softmax-fusion");
+    bool const variable = text.find("NVTE_MASKED_SOFTMAX_FUSION=0") != std::string_view::npos;
+    if (own || (backend == "unfused" && !fused))
+        p.attention = (own ? flag : variable) ? AttentionKernel::eager : AttentionKernel::unfused;
+    if (flag && !own && !variable)
+        out.warnings.push_back(
+            "--no-masked-softmax-fusion has no effect on Transformer Engine: NVTE_MASKED_SOFTMAX_FUSION=0 in the "
+            "environment has");
+}
+
+void read_kernels(ArgumentReader& in, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
     p.fused_cross_entropy = in.flag("--cross-entropy-loss-fusion") ? Switch::on : Switch::off;
     static_cast<void>(in.text("--cross-entropy-fusion-impl"));
     std::string const recipe = in.text("--fp8-recipe").value_or("delayed");
@@ -244,6 +256,7 @@ ForeignPlan import_megatron(std::string_view text, std::string_view where, Model
     read_experts(in, out, model);
     read_sharding(in, out);
     read_optimizer(in, out, model);
+    read_attention(in, out, text);
     read_kernels(in, out);
     bool const tf32 = text.find("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1") != std::string_view::npos;
     if (tf32 && out.plan.precision == Precision::fp32) out.plan.precision = Precision::tf32;

@@ -205,6 +205,32 @@ TEST_CASE("a sequence that context parallelism does not cut into two parts for e
     CHECK_FALSE(refused("megatron", wide, 1028, "tp"));
 }
 
+TEST_CASE("an unfused softmax is asked for where Transformer Engine reads it", "[export][import]") {
+    ParallelPlan plan{.dp = 8};
+    plan.attention = AttentionKernel::unfused;
+    std::string const variable = "export NVTE_MASKED_SOFTMAX_FUSION=0\n";
+    CHECK_FALSE(writes(exported("megatron", "llama-3.2-1b", plan), variable));
+    plan.attention = AttentionKernel::eager;
+    CHECK(writes(exported("megatron", "llama-3.2-1b", plan), variable));
+    CHECK(writes(exported("nemo", "llama-3.2-1b", plan), variable));
+
+    ModelSpec const model = find_model("llama-3.2-1b");
+    auto const read = [&](std::string const& text) { return import_megatron("--bf16 " + text, "x", model); };
+    std::string const flag = "--overlap-grad-reduce --attention-backend unfused --no-masked-softmax-fusion";
+    using enum AttentionKernel;
+    CHECK(read(flag).plan.attention == unfused);
+    REQUIRE(read(flag).warnings.size() == 1);
+    CHECK_THAT(read(flag).warnings.front(), contains("NVTE_MASKED_SOFTMAX_FUSION=0"));
+    ForeignPlan const set = import_megatron(variable + "run --bf16 " + flag, "x", model);
+    CHECK(set.plan.attention == eager);
+    CHECK(set.warnings.empty());
+    CHECK(read("--transformer-impl local").plan.attention == unfused);
+    CHECK(read("--transformer-impl local --use-flash-attn").plan.attention == unfused);
+    CHECK(read("--transformer-impl local --no-masked-softmax-fusion").plan.attention == eager);
+    CHECK(read("--transformer-impl transformer_engine").plan.attention == flash);
+    CHECK(read("--transformer-impl local").ignored.empty());
+}
+
 TEST_CASE("nodes hold whole tensor-parallel groups where the plan leaves them a choice", "[export]") {
     auto const nodes = [](std::int64_t dp, std::int64_t tp, std::optional<std::int64_t> asked = {}) {
         LaunchSettings settings;
