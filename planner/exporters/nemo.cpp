@@ -62,6 +62,19 @@ void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
     note_missing(t, model);
 }
 
+/// Kernels that Megatron-LM fuses unless it is told otherwise, and a GPTConfig only if it is told. The activation's is
+/// of SwiGLU, and outside of experts of GELU with a gate or a bias; that of rotary positions is not of latent
+/// attention's. Source: transformer_config.py and mlp.py of Megatron-Core 0.15.
+std::string fusions(ModelSpec const& m) {
+    Activation const activation = activation_of(m);
+    bool const with_bias = (activation == Activation::silu && m.mlp.gated) ||
+                           (activation == Activation::gelu && !m.moe && (m.mlp.gated || m.mlp.bias));
+    bool const rotates = m.position == PositionKind::rotary && !m.attention.latent;
+    return fmt::format(
+        "        bias_activation_fusion={},\n        bias_dropout_fusion=True,\n        apply_rope_fusion={},\n",
+        truth(with_bias), truth(rotates));
+}
+
 std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
     std::string out = "MODEL = run.Config(\n    llm.GPTModel,\n    config=run.Config(\n        llm.GPTConfig,\n";
     auto const set = [&](char const* name, auto const& value) { out += fmt::format("        {}={},\n", name, value); };
@@ -85,6 +98,12 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
     set("attention_dropout", p.dropout == Switch::on ? "0.1" : "0.0");
     set("hidden_dropout", p.dropout == Switch::on ? "0.1" : "0.0");
     set("cross_entropy_loss_fusion", truth(p.fused_cross_entropy));
+    out += fusions(m);
+    if (p.vpp > 1) {
+        // Megatron-LM's own choice with several chunks; a batch of transfers cannot be beside products.
+        set("overlap_p2p_comm", "True");
+        set("batch_p2p_comm", "False");
+    }
     if (m.moe) {
         set("num_moe_experts", m.moe->experts);
         set("moe_router_topk", m.moe->top_k);
@@ -245,7 +264,7 @@ Export write(LaunchPlan const& launch) {
                           launch.checkpoint.steps > 0 ? launch.checkpoint.steps : launch.settings.steps);
     python += model_config(t.plan, launch.model) + strategy(t.plan, launch) + recipe(launch, t.plan);
     TorchrunScript const script{.header = file_header(nemo_exporter, launch, {}),
-                                .environment = {},
+                                .environment = megatron_environment(launch, t.plan),
                                 .arguments = {},
                                 .program = "nemo_recipe.py"};
     return {.files = {{"nemo_recipe.py", python}, {"nemo.sh", torchrun_script(launch, script)}},

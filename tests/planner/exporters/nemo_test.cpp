@@ -51,3 +51,36 @@ TEST_CASE("fp8 that recomputes norms or the activations of experts is scaled by 
     plan.recompute_modules = {RecomputeModule::moe_act};
     CHECK(writes(exported("megatron", "mixtral-8x7b", plan), "--fp8-recipe tensorwise"));
 }
+
+TEST_CASE("NeMo's recipe asks for the kernels that Megatron-LM fuses by itself, as Megatron-Core takes them",
+          "[export]") {
+    struct Row {
+        char const* model;
+        bool activation, rotary;
+    };
+    for (Row const& row :
+         {Row{"llama-3.1-8b", true, true}, Row{"gpt2", true, false}, Row{"mixtral-8x7b", true, true},
+          Row{"deepseek-v2-lite", true, false}, Row{"gemma-7b", true, true}, Row{"falcon-7b", false, true}}) {
+        CAPTURE(row.model);
+        Export const e = exported("nemo", row.model);
+        auto const says = [&](std::string const& name, bool value) {
+            return writes(e, name + (value ? "=True,\n" : "=False,\n"));
+        };
+        CHECK(says("bias_activation_fusion", row.activation));
+        CHECK(says("bias_dropout_fusion", true));
+        CHECK(says("apply_rope_fusion", row.rotary));
+    }
+}
+
+TEST_CASE("NeMo overlaps the transfers of several chunks, and starts with the queues that its overlap counts on",
+          "[export]") {
+    ParallelPlan plan{.dp = 2, .pp = 4};
+    CHECK_FALSE(writes(exported("nemo", "llama-3.1-8b", plan), "overlap_p2p_comm"));
+    CHECK_FALSE(writes(exported("nemo", "llama-3.1-8b", plan), "CUDA_DEVICE_MAX_CONNECTIONS"));
+    plan.vpp = 2;
+    plan.tp = 2;
+    plan.schedule = Schedule::interleaved;
+    Export const e = exported("nemo", "llama-3.1-8b", plan);
+    CHECK(writes(e, "overlap_p2p_comm=True,\n        batch_p2p_comm=False,\n"));
+    CHECK(writes(e, "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"));
+}
