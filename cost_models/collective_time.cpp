@@ -36,9 +36,7 @@ Fabric fabric_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement
              .hop_out = {},
              .ring = up.bandwidth.value * up.ring_efficiency.value,
              .out = {}};
-    // A mesh gives each pair its own share of the links: m ranks of it reach the links among themselves only.
-    if (up.kind == ScaleUpKind::mesh && group.ranks_per_domain < cluster.domain_size && cluster.domain_size > 1)
-        f.ring *= (f.m - 1 > 0 ? f.m - 1 : 1) / static_cast<double>(cluster.domain_size - 1);
+    if (up.kind == ScaleUpKind::mesh) f.ring *= reached_of_mesh(kind, group, cluster.domain_size);
     if (group.domains > 1) {
         if (!cluster.scale_out)
             throw InputError(
@@ -94,7 +92,7 @@ CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, Gro
     auto const axes = static_cast<double>(std::max<std::size_t>(1, up.torus.size()));
     auto const spanned = static_cast<double>(spanned_axes(up, group));
     double const wrap = up.torus_wraps ? 1.0 : 0.5;
-    BytesPerSecond const link = up.bandwidth.value / (2 * axes);
+    BytesPerSecond const link = up.bandwidth.value * up.ring_efficiency.value / (2 * axes);
     BytesPerSecond const rate = up.bandwidth.value * (spanned / axes) * wrap;
     double const axis_length = std::pow(n, 1 / spanned);
     Seconds const latency = up.base_latency.value + 0.5 * axis_length * spanned * up.hop_latency.value;

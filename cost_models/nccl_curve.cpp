@@ -27,15 +27,13 @@ struct Terms {
     Seconds added;
 };
 
-double reached_links(NcclMachine const& machine, GroupPlacement const& group, ScaleUpConstants const& up) {
-    auto const m = static_cast<double>(group.ranks_per_domain);
+double reached_links(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group,
+                     ScaleUpConstants const& up) {
     if (machine.kind == ScaleUpKind::pcie) {
         if (group.ranks_per_domain <= 2) return up.pair_gain;
         if (group.ranks_per_domain <= 4) return up.quad_gain;
     }
-    // A mesh gives each pair its own share of the links: m ranks of it reach the links among themselves only.
-    if (machine.kind == ScaleUpKind::mesh && group.ranks_per_domain < machine.domain_size && machine.domain_size > 1)
-        return std::max(m - 1, 1.0) / static_cast<double>(machine.domain_size - 1);
+    if (machine.kind == ScaleUpKind::mesh) return reached_of_mesh(kind, group, machine.domain_size);
     return 1;
 }
 
@@ -51,7 +49,7 @@ Terms terms_of(NcclMachine const& machine, CollectiveKind kind, GroupPlacement c
             .ring_hop = {},
             .tree_hop = {},
             .rate_up = {up.ll, up.ll128, 1},
-            .links = machine.links * reached_links(machine, group, up),
+            .links = machine.links * reached_links(machine, kind, group, up),
             .nics = {},
             .added = {}};
     if (group.domains > 1) {
@@ -188,6 +186,12 @@ void add_send(CollectiveCurve& curve, NcclMachine const& machine, Terms const& t
 }
 
 }  // namespace
+
+double reached_of_mesh(CollectiveKind kind, GroupPlacement const& group, std::int64_t domain_size) {
+    std::int64_t const talking = kind == CollectiveKind::send_receive ? 2 : group.ranks_per_domain;
+    if (talking >= domain_size) return 1;
+    return static_cast<double>(std::max<std::int64_t>(talking - 1, 1)) / static_cast<double>(domain_size - 1);
+}
 
 double share_outside(GroupPlacement const& group) {
     auto const n = static_cast<double>(group.size);

@@ -50,6 +50,10 @@ NcclMachine nccl_machine(ClusterSpec const& cluster);
 CollectiveCurve nccl_curve(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group,
                            ScaleUpConstants const& up, ScaleOutConstants const* out);
 
+/// Of the links of a rank in a mesh of `domain_size`, which gives each pair its own share, those that lead to the ranks
+/// it talks to: all of its group in the domain, or of a send one.
+double reached_of_mesh(CollectiveKind kind, GroupPlacement const& group, std::int64_t domain_size);
+
 /// Of the bytes of an all-to-all, the share that leaves the domain: (n - m) / n, less where `group.copies` copies of a
 /// token are sent once per domain.
 double share_outside(GroupPlacement const& group);

@@ -1,6 +1,7 @@
 #include "simulator/collectives/collective_graph.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "cost_models/collective_time.hpp"
 #include "simulator/collectives/collective_run.hpp"
 #include "tests/catch.hpp"
@@ -86,6 +87,18 @@ TEST_CASE("collective graph: the best algorithm reaches the bandwidth of the clo
     for (auto const kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter})
         CHECK(slope(torus_cluster(), "torus", kind, 64) ==
               Approx(closed_slope(torus_cluster(), kind, 64)).epsilon(1e-6));
+}
+
+TEST_CASE("collective graph: a send takes what the closed form says, however many ranks lie between the two",
+          "[INV-43]") {
+    ClusterSpec mesh = cluster();
+    mesh.scale_up.kind = ScaleUpKind::mesh;
+    for (ClusterSpec const& machine : {cluster(), mesh, find_cluster("mi300x", "test"), torus_cluster()})
+        for (std::int64_t const ranks : {2, 4, 8}) {
+            CAPTURE(machine.name, name_of(machine.scale_up.kind), ranks);
+            CHECK(slope(machine, "direct", Kind::send_receive, ranks) ==
+                  Approx(closed_slope(machine, Kind::send_receive, ranks)).epsilon(1e-6));
+        }
 }
 
 TEST_CASE("collective graph: uplinks of pods slow rings as little as the closed form says, and exchanges as much",
