@@ -224,7 +224,7 @@ CollectiveCurve calibrated_curve(ClusterSpec const& cluster, NetworkModel const&
 GroupPlacement evened(ClusterSpec const& cluster, GroupPlacement group) {
     constexpr std::int64_t largest_node = 16;
     std::int64_t const rest = group.size % group.ranks_per_domain;
-    if (group.domains <= 1 || rest == 0) return group;
+    if (group.domains <= 1 || rest == 0 || group.fewest > 0) return group;
     if (cluster.domain_size <= largest_node) {
         group.fewest = rest;
     } else {

@@ -31,7 +31,7 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
 /// The same on this cluster, whose bridges may join the group.
 GroupPlacement place_group(std::int64_t size, std::int64_t stride, ClusterSpec const& cluster);
 
-/// A group that does not fill its last domain, with the ranks of that (`fewest`); racks are taken to be filled evenly.
+/// A group that does not fill its last domain, with the ranks of that; racks are filled evenly unless it has `fewest`.
 GroupPlacement evened(ClusterSpec const& cluster, GroupPlacement group);
 
 /// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm

@@ -58,6 +58,13 @@ std::string range_words(CalibrationRange range) {
     return "measured on other machines of its class";
 }
 
+/// Full domains, and one with the rest: as the algorithms run, in racks too.
+GroupPlacement first_accelerators(std::int64_t accelerators, ClusterSpec const& cluster) {
+    GroupPlacement group = place_group(accelerators, 1, cluster);
+    group.fewest = accelerators % group.ranks_per_domain;
+    return group;
+}
+
 CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
     CollectiveKind const kind = collective_kind_from(o.kind, "--kind");
     if (o.gpus < 2 || o.gpus > most_gpus) throw InputError("--gpus: {} (2 to {})", o.gpus, most_gpus);
@@ -73,7 +80,7 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
         throw InputError("--other-traffic: {} (a share from 0 up to, but not, 1)", o.other_traffic);
     if (report.network == NetworkMode::ideal && (!report.degraded.empty() || report.other_traffic > 0))
         throw InputError("--network: ideal knows no links (degraded links and other traffic need fair)");
-    GroupPlacement const group = place_group(o.gpus, 1, cluster);
+    GroupPlacement const group = first_accelerators(o.gpus, cluster);
     CollectiveCurve const curve = collective_curve(cluster, kind, group);
     NetworkModel const* const model = cluster.network_model.get();
     for (Bytes const bytes : report.sizes) {

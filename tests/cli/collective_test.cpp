@@ -104,6 +104,18 @@ TEST_CASE("collective: one algorithm, an ideal network, worse links", "[INV-43]"
     CHECK(time(report(tree)) > 1.5 * time(report(tree + Arguments{"--network", "ideal"})));
 }
 
+TEST_CASE("collective: the closed form is of the accelerators that the algorithms run on, a last one alone in its rack",
+          "[INV-43]") {
+    for (char const* const gpus : {"73", "80", "100", "144"}) {
+        CAPTURE(gpus);
+        Json const json = report({"collective", "-c", "gb200-nvl72", "-n", gpus, "--kind", "all-gather", "--bytes",
+                                  "4 GiB", "--algorithm", "ring"});
+        double const closed = json.at("closed_form").at(0).at("time_s").get<double>();
+        CHECK(json.at("algorithms").at(0).at("sizes").at(0).at("time_s").get<double>() / closed ==
+              Approx(1).epsilon(0.15));
+    }
+}
+
 TEST_CASE("collective: the closed form of another network than the one asked for says so and has no interval") {
     for (Arguments const& worse : {Arguments{"--other-traffic", "0.5"}, {"--degrade-link", "node1.gpu3.nic.out:0.5"}}) {
         Arguments const asked = on_h100 + Arguments{"--algorithm", "ring"} + worse;
