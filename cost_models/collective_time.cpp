@@ -86,14 +86,21 @@ int spanned_axes(ScaleUpNetwork const& up, GroupPlacement const& group) {
     return std::max(1, spanned);
 }
 
+/// Of the links of a chip, those that a group uses: of the axes it spans, of a ring that does not close one direction
+/// only, of a send one.
+double reached_of_torus(ScaleUpNetwork const& up, CollectiveKind kind, GroupPlacement const& group) {
+    auto const axes = static_cast<double>(std::max<std::size_t>(1, up.torus.size()));
+    if (kind == CollectiveKind::send_receive) return 1 / (2 * axes);
+    return spanned_axes(up, group) / axes * (up.torus_wraps ? 1.0 : 0.5);
+}
+
 CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
     ScaleUpNetwork const& up = cluster.scale_up;
     auto const n = static_cast<double>(group.ranks_per_domain);
-    auto const axes = static_cast<double>(std::max<std::size_t>(1, up.torus.size()));
     auto const spanned = static_cast<double>(spanned_axes(up, group));
-    double const wrap = up.torus_wraps ? 1.0 : 0.5;
-    BytesPerSecond const link = up.bandwidth.value * up.ring_efficiency.value / (2 * axes);
-    BytesPerSecond const rate = up.bandwidth.value * (spanned / axes) * wrap;
+    BytesPerSecond const link =
+        up.bandwidth.value * (up.ring_efficiency.value * reached_of_torus(up, CollectiveKind::send_receive, group));
+    BytesPerSecond const rate = up.bandwidth.value * reached_of_torus(up, kind, group);
     double const axis_length = std::pow(n, 1 / spanned);
     Seconds const latency = up.base_latency.value + 0.5 * axis_length * spanned * up.hop_latency.value;
     CollectiveCurve curve;
@@ -265,6 +272,8 @@ CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind
 NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& placed) {
     if (placed.size <= 1 || placed.bridged) return {};
     GroupPlacement const group = evened(cluster, placed);
+    if (group.domains == 1 && cluster.scale_up.kind == ScaleUpKind::torus)
+        return {.scale_up = reached_of_torus(cluster.scale_up, kind, group)};
     if (group.domains == 1 && (kind != CollectiveKind::send_receive || cluster.scale_up.kind != ScaleUpKind::mesh))
         return {.scale_up = 1, .scale_out = 0};
     Fabric const f = fabric_of(cluster, kind, group);

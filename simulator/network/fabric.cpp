@@ -17,7 +17,8 @@ bool is_folded(TaskGraph const& graph) {
 }
 
 Fabric::Fabric(ClusterSpec const& cluster, TaskGraph const& graph) {
-    FlowPattern pattern = is_folded(graph) ? folded_flows(cluster, graph) : unfolded_flows(cluster, graph);
+    bool const own_links = is_folded(graph) || !on_whole_axes(cluster, graph);
+    FlowPattern pattern = own_links ? folded_flows(cluster, graph) : unfolded_flows(cluster, graph);
     links_ = std::move(pattern.links);
     flows_ = std::move(pattern.flows);
 }

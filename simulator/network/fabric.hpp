@@ -26,10 +26,10 @@ struct DegradedLink {
 
 /// The links that the simulated ranks of a task graph use, and which of them each demand goes over.
 ///
-/// Folded (every rank stands for others): each simulated rank has its own links and its static share of what is shared
-/// above them. Unfolded (every rank stands for itself alone): the cluster's own links. A graph of send/receive demands
-/// between any two ranks is unfolded: this is how rounds of a collective algorithm get their links.
-/// Alone, the flows of one demand reach their rates: no link on their way has less than the sum over it.
+/// Folded (every rank stands for others), or of a torus not on whole axes: each simulated rank has its own links and
+/// its static share of what is shared above. Unfolded (every rank stands for itself alone): the cluster's own links,
+/// also of a graph of send/receive demands between any two ranks: this is how rounds of a collective algorithm get
+/// their links. Alone, the flows of one demand reach their rates: no link on their way has less than the sum over it.
 class Fabric {
 public:
     Fabric(ClusterSpec const& cluster, TaskGraph const& graph);

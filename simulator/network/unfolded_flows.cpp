@@ -33,31 +33,56 @@ public:
     /// ways round sends to.
     [[nodiscard]] std::vector<Members> neighbours(Members const& members) const {
         std::vector<Members> found(members.size());
-        std::int64_t stride = 1;
-        for (auto const length : shape_) {
-            std::map<std::int64_t, std::vector<std::size_t>> lines;  // by the first chip of the line
-            for (std::size_t i = 0; i < members.size(); ++i)
-                lines[members[i] - position(members[i], stride, length) * stride].push_back(i);
-            for (auto& [start, line] : lines) {
-                std::sort(line.begin(), line.end(),
-                          [&](std::size_t a, std::size_t b) { return members[a] < members[b]; });
-                for (std::size_t i = 0; line.size() > 1 && i < line.size(); ++i) {
-                    found[line[i]].push_back(members[line[(i + 1) % line.size()]]);
-                    if (line.size() > 2) found[line[i]].push_back(members[line[(i + line.size() - 1) % line.size()]]);
-                }
+        each_line(members, [&](std::size_t, std::vector<std::size_t>& line) {
+            std::sort(line.begin(), line.end(), [&](std::size_t a, std::size_t b) { return members[a] < members[b]; });
+            for (std::size_t i = 0; line.size() > 1 && i < line.size(); ++i) {
+                found[line[i]].push_back(members[line[(i + 1) % line.size()]]);
+                if (line.size() > 2) found[line[i]].push_back(members[line[(i + line.size() - 1) % line.size()]]);
             }
-            stride *= length;
-        }
+        });
         return found;
     }
 
+    /// Whether the members on each line are one, or all of an axis that is `lengths` long. Two chips have one link
+    /// where a ring has two.
+    [[nodiscard]] bool are_whole(Members const& members, std::vector<std::int64_t> const& lengths) const {
+        bool whole = true;
+        std::size_t lines = 0;
+        each_line(members, [&](std::size_t axis, std::vector<std::size_t> const& line) {
+            if (line.size() == 1) return;
+            ++lines;
+            whole = whole && line.size() > 2 && static_cast<std::int64_t>(line.size()) == lengths[axis];
+        });
+        return whole && (lines > 0 || members.size() == 1);
+    }
+
 private:
+    /// Calls `visit(axis, indices of the members on it)` for each line of each axis.
+    template <class Visit>
+    void each_line(Members const& members, Visit const& visit) const {
+        std::int64_t stride = 1;
+        for (std::size_t axis = 0; axis < shape_.size(); stride *= shape_[axis++]) {
+            std::map<std::int64_t, std::vector<std::size_t>> lines;  // by the first chip of the line
+            for (std::size_t i = 0; i < members.size(); ++i)
+                lines[members[i] - position(members[i], stride, shape_[axis]) * stride].push_back(i);
+            for (auto& [start, line] : lines)
+                visit(axis, line);
+        }
+    }
     [[nodiscard]] std::int64_t position(std::int64_t chip, std::int64_t stride, std::int64_t length) const {
         return chip % slice_ / stride % length;
     }
     std::vector<std::int64_t> const& shape_;
     std::int64_t slice_;
 };
+
+/// Up to the last one that is simulated.
+std::int64_t accelerators_of(TaskGraph const& graph) {
+    std::int64_t accelerators = 1;
+    for (SimulatedRank const& rank : graph.ranks)
+        accelerators = std::max(accelerators, rank.rank + 1);
+    return accelerators;
+}
 
 class FlowBuilder {
 public:
@@ -129,12 +154,10 @@ private:
         if (members.size() < 2) return;
         if (cluster_.scale_up.kind == ScaleUpKind::torus) {
             auto const neighbours = lines_.neighbours(members);
-            bool const on_lines =
-                std::all_of(neighbours.begin(), neighbours.end(), [](Members const& to) { return !to.empty(); });
-            for (std::size_t i = 0; on_lines && i < members.size(); ++i)
+            for (std::size_t i = 0; i < members.size(); ++i)
                 for (auto const to : neighbours[i])
                     add(flows, members[i], to, rate / static_cast<double>(neighbours[i].size()));
-            if (on_lines) return;
+            return;
         }
         if (cluster_.scale_up.kind == ScaleUpKind::mesh) {
             for (auto const from : members)
@@ -154,11 +177,25 @@ private:
 
 }  // namespace
 
+bool on_whole_axes(ClusterSpec const& cluster, TaskGraph const& graph) {
+    if (cluster.scale_up.kind != ScaleUpKind::torus) return true;
+    std::int64_t const chips = std::min(accelerators_of(graph), cluster.domain_size);
+    std::vector<std::int64_t> const lengths = torus_shape(cluster, chips);
+    TorusLines const lines(cluster);
+    return std::all_of(graph.demands.begin(), graph.demands.end(), [&](NetworkDemand const& demand) {
+        if (demand.kind == CollectiveKind::send_receive) return true;
+        std::map<std::int64_t, Members> slices;
+        for (auto const member : demand.members) {
+            std::int64_t const chip = graph.ranks[static_cast<std::size_t>(member)].rank;
+            slices[chip / cluster.domain_size].push_back(chip);
+        }
+        return std::all_of(slices.begin(), slices.end(),
+                           [&](auto const& slice) { return lines.are_whole(slice.second, lengths); });
+    });
+}
+
 FlowPattern unfolded_flows(ClusterSpec const& cluster, TaskGraph const& graph) {
-    std::int64_t accelerators = 1;
-    for (SimulatedRank const& rank : graph.ranks)
-        accelerators = std::max(accelerators, rank.rank + 1);
-    Topology const topology(cluster, accelerators);
+    Topology const topology(cluster, accelerators_of(graph));
     FlowPattern pattern{.links = {topology.links().begin(), topology.links().end()}, .flows = {}};
     FlowBuilder const builder(cluster, topology, graph);
     RateLimit limit(pattern.links);

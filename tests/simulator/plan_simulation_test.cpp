@@ -77,6 +77,35 @@ TEST_CASE("simulation: where links are shared, one rank for all still takes as l
     }
 }
 
+TEST_CASE("simulation: in a torus slice one rank for all takes as long as every rank for itself, and as estimated",
+          "[INV-33]") {
+    struct Degrees {
+        std::int64_t tp;
+        std::int64_t dp;
+    };
+    // Chips are numbered along an axis of 16: groups of tp have parts of it, or all.
+    auto const [tp, dp] = GENERATE(Degrees{4, 4}, Degrees{2, 4}, Degrees{8, 4}, Degrees{16, 4});
+    CAPTURE(tp, dp);
+    ModelSpec const model = llama(2048, 16, 16, 4, 5504);
+    FrameworkProfile const framework = find_framework("maxtext", "test");
+    ClusterSpec const machine = find_cluster("tpu-v5p", "test");
+    ParallelPlan plan;
+    plan.tp = tp;
+    plan.dp = dp;
+    plan.zero = 3;
+    plan.sequence_parallel = Switch::on;
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 2 * dp}, machine, framework, Precision::bf16);
+    SimulationRequest request;
+    request.graph.granularity = Granularity::layer;
+    request.folding = Folding::folded;
+    double const folded = step_of(form, plan, request);
+    CHECK(form.evaluate(plan).time.base() == Approx(folded).epsilon(0.1));
+    request.folding = Folding::unfolded;
+    CHECK(step_of(form, plan, request) == Approx(folded).epsilon(0.01));
+    request.graph.jitter = 1e-4;
+    CHECK(step_of(form, plan, request) == Approx(folded).epsilon(0.02));
+}
+
 TEST_CASE("simulation: contention only ever slows a step down, and more of it more") {
     std::mt19937_64 random(23);
     ClusterSpec const machine = cluster();
