@@ -5,6 +5,8 @@
 
 // Over several domains one ring for each rank of a domain, so that each NIC carries its part: ring c enters a domain at
 // its rank c and leaves it at c - 1, and the next one the other way round, so that cables run between NICs of one rail.
+// On a mesh, in one domain too: ring c zigzags through it as c, c + 1, c - 1, c + 2, ..., c + m / 2. For an even m no
+// two rings then go from one rank to the same other one (Walecki's decomposition), so that every link carries as much.
 
 namespace sextant {
 namespace {
@@ -14,7 +16,15 @@ using rings::Ring;
 constexpr std::array kinds{CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                            CollectiveKind::broadcast};
 
-std::int64_t ring_count(CollectiveShape const& shape) { return shape.domains() > 1 ? shape.ranks_per_domain : 1; }
+std::int64_t ring_count(CollectiveShape const& shape) {
+    return shape.domains() > 1 || shape.scale_up == ScaleUpKind::mesh ? shape.ranks_per_domain : 1;
+}
+
+/// The i-th place that a ring visits in a domain of `size`, from where it enters.
+std::int64_t place_after(CollectiveShape const& shape, std::int64_t i, std::int64_t size) {
+    if (shape.scale_up != ScaleUpKind::mesh) return i;
+    return i % 2 == 1 ? (i + 1) / 2 : (size - i / 2) % size;
+}
 
 std::vector<Ring> rings_of(CollectiveShape const& shape) {
     std::vector<Ring> all;
@@ -24,7 +34,7 @@ std::vector<Ring> rings_of(CollectiveShape const& shape) {
             std::int64_t const size = shape.size_of_domain(d);
             std::int64_t const first = d * shape.ranks_per_domain;
             for (std::int64_t i = 0; i < size; ++i) {
-                std::int64_t const place = d % 2 == 0 ? c + i : c + 2 * size - 1 - i;
+                std::int64_t const place = c + place_after(shape, d % 2 == 0 ? i : size - 1 - i, size);
                 ring.push_back(static_cast<std::int32_t>(first + place % size));
             }
         }

@@ -35,7 +35,8 @@ CollectiveShape collective_shape(ClusterSpec const& cluster, CollectiveKind kind
                           .ranks = ranks,
                           .ranks_per_domain = std::min(ranks, cluster.domain_size),
                           .torus = {},
-                          .torus_wraps = cluster.scale_up.torus_wraps};
+                          .torus_wraps = cluster.scale_up.torus_wraps,
+                          .scale_up = cluster.scale_up.kind};
     if (cluster.scale_up.kind != ScaleUpKind::torus || shape.domains() > 1) return shape;
     std::int64_t left = ranks;
     for (std::int64_t const length : cluster.scale_up.torus) {

@@ -17,6 +17,7 @@ struct CollectiveShape {
     /// Axis lengths of the torus that the ranks fill, first axis fastest; empty: no torus.
     std::vector<std::int64_t> torus;
     bool torus_wraps = true;
+    ScaleUpKind scale_up = ScaleUpKind::switched;
 
     [[nodiscard]] std::int64_t domains() const { return (ranks + ranks_per_domain - 1) / ranks_per_domain; }
     [[nodiscard]] std::int64_t domain_of(std::int64_t rank) const { return rank / ranks_per_domain; }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace sextant::test {
@@ -34,6 +35,13 @@ void every_case(Visit visit) {
     for (std::int64_t ranks = 1; ranks <= 16; ++ranks)
         for (std::int64_t domain = 1; domain <= ranks; ++domain)
             offer({.kind = {}, .ranks = ranks, .ranks_per_domain = domain, .torus = {}, .torus_wraps = true});
+    for (std::int64_t ranks = 1; ranks <= 16; ++ranks)
+        for (std::int64_t const domain : {3, 4, 8})
+            offer({.kind = {},
+                   .ranks = ranks,
+                   .ranks_per_domain = std::min(ranks, domain),
+                   .torus = {},
+                   .scale_up = ScaleUpKind::mesh});
     using Axes = std::vector<std::int64_t>;
     for (Axes const& axes : {Axes{1}, {2}, {5}, {2, 2}, {4, 3}, {1, 4}, {3, 5}, {2, 2, 2}, {2, 3, 2}, {3, 3, 3}}) {
         std::int64_t ranks = 1;

@@ -89,6 +89,27 @@ TEST_CASE("collective graph: the best algorithm reaches the bandwidth of the clo
               Approx(closed_slope(torus_cluster(), kind, 64)).epsilon(1e-6));
 }
 
+TEST_CASE("collective graph: rings over the links of a mesh keep up with the NICs, and load every pair alike",
+          "[INV-43]") {
+    ClusterSpec mesh = cluster();
+    mesh.scale_up.kind = ScaleUpKind::mesh;
+    for (auto const kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::broadcast})
+        for (std::int64_t const ranks : {16, 24}) {
+            CAPTURE(name_of(kind), ranks);
+            CHECK(slope(mesh, "ring", kind, ranks) == Approx(slope(cluster(), "ring", kind, ranks)).epsilon(1e-6));
+        }
+    // In one domain a ring goes from its last rank to its first over a link that another one has, too.
+    for (auto const kind : {Kind::all_gather, Kind::broadcast})
+        CHECK(slope(mesh, "ring", kind, 8) <= 2 * closed_slope(mesh, kind, 8));
+    CHECK(slope(mesh, "direct", Kind::all_gather, 8) == Approx(closed_slope(mesh, Kind::all_gather, 8)).epsilon(1e-6));
+    for (char const* const name : {"mi300x", "dgx-1-v100"}) {
+        ClusterSpec const machine = find_cluster(name, "test");
+        CAPTURE(name);
+        CHECK(slope(machine, "ring", Kind::all_gather, 16) ==
+              Approx(closed_slope(machine, Kind::all_gather, 16)).epsilon(0.05));
+    }
+}
+
 TEST_CASE("collective graph: a send takes what the closed form says, however many ranks lie between the two",
           "[INV-43]") {
     ClusterSpec mesh = cluster();
