@@ -1,6 +1,5 @@
 #include "planner/explain.hpp"
 
-#include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
@@ -207,104 +206,6 @@ std::string plan_label(ParallelPlan const& p) {
     if (p.tp > 1 && p.sequence_parallel == Switch::on) text += " sp";
     if (p.adapters.on()) text += " " + adapters_label(p.adapters);
     return text;
-}
-
-namespace {
-
-/// Whether the space with these constraints holds a plan that fits.
-bool has_answer(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
-                FrameworkProfile const& framework, std::vector<std::int64_t> const& accelerators,
-                SearchConstraints const& constraints, MemoryLimit const& limit, std::string& example) {
-    std::vector<SearchSpace> spaces;
-    for (std::int64_t const n : accelerators) {
-        try {
-            spaces.push_back(make_search_space(model, workload, cluster, n, constraints));
-        } catch (InputError const&) {
-            // another constraint leaves this number of accelerators nothing to search
-        }
-    }
-    SearchOptions options;
-    options.top = 1;
-    SearchResult const result = search(model, workload, cluster, framework, spaces, limit, options);
-    if (result.best.empty()) return false;
-    example = plan_label(result.best.front().plan);
-    return true;
-}
-
-/// How often the number of accelerators has to be doubled until something fits, or three quarters of that do, if the
-/// cluster has as many.
-std::optional<std::string> more_accelerators(ModelSpec const& model, Workload const& workload,
-                                             ClusterSpec const& cluster, FrameworkProfile const& framework,
-                                             std::vector<std::int64_t> const& accelerators,
-                                             SearchConstraints const& constraints, MemoryLimit const& limit) {
-    if (accelerators.empty()) return {};
-    std::int64_t most = cluster.max_accelerators > 0 ? cluster.max_accelerators : std::int64_t{1} << 16;
-    if (!cluster.scale_out) most = std::min(most, cluster.domain_size);
-    std::string example;
-    for (std::int64_t n = 2 * *std::max_element(accelerators.begin(), accelerators.end()); n <= most; n *= 2)
-        if (has_answer(model, workload, cluster, framework, {n}, constraints, limit, example)) {
-            std::int64_t const fewer = n / 4 * 3;
-            bool const enough =
-                n % 4 == 0 && has_answer(model, workload, cluster, framework, {fewer}, constraints, limit, example);
-            return fmt::format("--gpus {} would give an answer, such as {}", enough ? fewer : n, example);
-        }
-    return {};
-}
-
-}  // namespace
-
-std::vector<std::string> relaxations(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
-                                     FrameworkProfile const& framework, std::vector<std::int64_t> const& accelerators,
-                                     SearchConstraints const& constraints, MemoryLimit const& limit) {
-    std::vector<std::string> answers;
-    auto const attempt = [&](std::string_view what, SearchConstraints const& relaxed, MemoryLimit const& memory) {
-        std::string example;
-        if (has_answer(model, workload, cluster, framework, accelerators, relaxed, memory, example))
-            answers.push_back(fmt::format("{} would give an answer, such as {}", what, example));
-    };
-    struct Axis {
-        char const* flag;
-        std::optional<AxisFilter> SearchConstraints::*member;
-    };
-    for (Axis const axis : {Axis{"--dp", &SearchConstraints::dp},
-                            {"--tp", &SearchConstraints::tp},
-                            {"--pp", &SearchConstraints::pp},
-                            {"--cp", &SearchConstraints::cp},
-                            {"--ep", &SearchConstraints::ep},
-                            {"--vpp", &SearchConstraints::vpp},
-                            {"--micro-batch", &SearchConstraints::micro_batch},
-                            {"--zero", &SearchConstraints::zero}}) {
-        if (!(constraints.*axis.member)) continue;
-        SearchConstraints relaxed = constraints;
-        (relaxed.*axis.member).reset();
-        attempt(fmt::format("without {}", axis.flag), relaxed, limit);
-    }
-    SearchConstraints relaxed = constraints;
-    if (!constraints.recompute.empty()) {
-        relaxed.recompute.clear();
-        attempt("without --recompute", relaxed, limit);
-        relaxed = constraints;
-    }
-    if (!constraints.offload.empty()) {
-        relaxed.offload.clear();
-        attempt("without --offload", relaxed, limit);
-        relaxed = constraints;
-    }
-    if (!constraints.schedules.empty()) {
-        relaxed.schedules.clear();
-        attempt("without --schedule", relaxed, limit);
-        relaxed = constraints;
-    }
-    if (constraints.width == SearchConstraints::Width::standard) {
-        relaxed.width = SearchConstraints::Width::full;
-        attempt("--space full (offload, every degree and divisor)", relaxed, limit);
-    }
-    MemoryLimit const whole = default_memory_limit(cluster, framework);
-    if (limit.usable < whole.usable)
-        attempt(fmt::format("a memory limit of {}", human(whole.usable)), constraints, whole);
-    if (auto more = more_accelerators(model, workload, cluster, framework, accelerators, constraints, limit))
-        answers.push_back(*more);
-    return answers;
 }
 
 }  // namespace sextant

@@ -28,10 +28,4 @@ std::string plan_label(ParallelPlan const& plan);
 /// 1204 -> "1,204".
 std::string grouped_digits(std::int64_t value);
 
-/// When nothing fits: which single fixed constraint, if dropped, would give an answer. One sentence each; empty if none
-/// would.
-std::vector<std::string> relaxations(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
-                                     FrameworkProfile const& framework, std::vector<std::int64_t> const& accelerators,
-                                     SearchConstraints const& constraints, MemoryLimit const& limit);
-
 }  // namespace sextant

@@ -10,6 +10,7 @@
 #include "core/nearest.hpp"
 #include "planner/explain.hpp"
 #include "planner/refine.hpp"
+#include "planner/relaxation.hpp"
 #include "planner/support.hpp"
 
 #include <CLI/App.hpp>
@@ -157,8 +158,10 @@ SearchResult search_spaces(Subject const& subject, std::vector<SearchSpace> cons
 std::vector<std::string> advice_of(Subject const& subject, SearchResult const& result,
                                    std::vector<std::int64_t> const& counts, SearchConstraints const& constraints) {
     if (!result.best.empty() || result.interrupted) return {};
-    std::vector<std::string> advice = relaxations(subject.model, subject.workload, subject.cluster, subject.framework,
-                                                  counts, constraints, subject.limit);
+    std::vector<std::string> advice;
+    for (Relaxation const& relaxation : relaxations(subject.model, subject.workload, subject.cluster, subject.framework,
+                                                    counts, constraints, subject.limit))
+        advice.push_back(relaxation_sentence(relaxation));
     require_runnable(subject, result.counts, advice);
     if (advice.empty())
         advice.push_back(

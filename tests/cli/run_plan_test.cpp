@@ -209,6 +209,40 @@ TEST_CASE("run-plan's advice is true: a number of GPUs, a batch or a size that i
     CHECK_THAT(late["advice"].dump(), contains("a smaller --flops") && !contains("--tokens"));
 }
 
+TEST_CASE("run-plan names clusters only where a search finds a plan on them") {
+    Arguments const question{"run-plan", "--flops", "1e24", "-n", "16", "--global-batch", "512", "-c"};
+    Json const no = answer(question + Arguments{"a100-sxm-80gb"});
+    std::string const line = no.at("advice").at(0);
+    INFO(line);
+    CHECK_THAT(line, !contains("dgx-spark"));  // which has the memory, but one accelerator a domain
+    std::string const so_much = "; so much have ";
+    std::size_t at = line.find(so_much);
+    REQUIRE(at != std::string::npos);
+    for (at += so_much.size(); at < line.size(); at = std::min(line.find(", ", at), line.size() - 2) + 2)
+        CHECK(run_sextant(question + Arguments{line.substr(at, line.find(' ', at) - at)}).code == 0);
+}
+
+TEST_CASE("run-plan's advice promises no answer where the deadline is missed all the same") {
+    Arguments const question{"run-plan", "--flops", "1e24",       "-c",         "h100-sxm",
+                             "--zero",   "3",       "--no-curve", "--deadline", "5d"};
+    std::string const advice = answer(question + Arguments{"--global-batch", "100"}).at("advice").dump();
+    INFO(advice);
+    CHECK_THAT(advice, contains("--global-batch 2048 would fit, but take ") && !contains("would give an answer"));
+    Json const followed = answer(question + Arguments{"--global-batch", "2048"});
+    CHECK(followed.at("run").is_null());
+    CHECK_THAT(advice, contains("take 5.461 days on 8,192 accelerators"));
+    CHECK_THAT(followed.at("reason").get<std::string>(), contains("8,192 take 5.461"));
+}
+
+TEST_CASE("run-plan's advice where degrees leave nothing to search is to free them together, not memory") {
+    Json const degrees = answer({"run-plan", "-c", "b200-sxm", "-m", "llama-3.1-405b", "--tokens", "10B", "-n", "40",
+                                 "--tp", "8", "--pp", "2"});
+    CHECK_THAT(degrees.at("advice").dump(), contains("without --tp, --pp ") && !contains("larger memory"));
+    Json const wide = answer({"run-plan", "-c", "h100-sxm", "--flops", "1e25", "-n", "8", "--tp", "16", "--zero", "0",
+                              "--global-batch", "64"});
+    CHECK_THAT(wide.at("advice").dump(), contains("--tp, --zero") && !contains("larger memory"));
+}
+
 TEST_CASE("run-plan has GPU-hours below one, and no 6 N D of adapters") {
     RunResult const tiny = run_sextant({"run-plan", "-m", "gpt2", "--tokens", "1e6", "-c", "h100-sxm", "-n", "1"});
     CHECK_THAT(tiny.out, !contains("GPU-hours    0 "));

@@ -1,5 +1,5 @@
-#include "planner/explain.hpp"
 #include "planner/ranking.hpp"
+#include "planner/relaxation.hpp"
 #include "planner/search.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
@@ -29,7 +29,11 @@ struct Question {
         return search(model, workload, machine, framework, spaces, limit, options);
     }
     [[nodiscard]] std::vector<std::string> advice() const {
-        return relaxations(model, workload, machine, framework, accelerators, constraints, limit);
+        std::vector<std::string> lines;
+        for (Relaxation const& relaxation :
+             relaxations(model, workload, machine, framework, accelerators, constraints, limit))
+            lines.push_back(relaxation_sentence(relaxation));
+        return lines;
     }
 };
 
