@@ -1,8 +1,7 @@
 #include "planner/explain.hpp"
 
-#include "core/graph/stage_layout.hpp"
+#include "core/graph/plan_check.hpp"
 #include "core/quantity_text.hpp"
-#include "core/spec/parameters.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "planner/expert_overlap.hpp"
 
@@ -47,43 +46,94 @@ std::string communication_sentence(StepEstimate const& e) {
     return line;
 }
 
-/// The largest degree below the plan's that its ranks and heads can be split by.
-std::int64_t smaller_tensor_degree(ParallelPlan const& plan, ModelSpec const& model) {
-    std::int64_t degree = plan.tp - 1;
-    while (plan.tp % degree != 0 || !divides_heads(model, degree))
-        --degree;
-    return degree;
+/// What another plan takes, if it can be run and is faster than the one reported by more than rounding.
+std::optional<StepEstimate> faster(ParallelPlan const& plan, StepReport const& report, ClosedForm& form) {
+    constexpr double noticeable = 0.999;
+    if (find_problem(form.model(), plan, form.workload())) return {};
+    StepEstimate estimate = form.evaluate(plan, PipelineMethod::walk);
+    if (estimate.time > noticeable * report.estimate.time) return {};
+    return estimate;
 }
 
-std::string tensor_sentence(StepReport const& report, ClosedForm const& form) {
+/// The largest degree below the plan's whose ranks, as replicas, make it faster; 0: none.
+std::int64_t faster_tensor_degree(StepReport const& report, ClosedForm& form) {
+    for (std::int64_t degree = report.plan.tp - 1; degree > 0; --degree) {
+        if (report.plan.tp % degree != 0) continue;
+        ParallelPlan plan = report.plan;
+        plan.tp = degree;
+        plan.dp *= report.plan.tp / degree;
+        if (degree == 1) plan.sequence_parallel = Switch::off;
+        if (faster(plan, report, form)) return degree;
+    }
+    return 0;
+}
+
+std::string tensor_sentence(StepReport const& report, ClosedForm& form) {
     ParallelPlan const& p = report.plan;
+    std::int64_t const degree = faster_tensor_degree(report, form);
     std::string const less =
-        fmt::format("--tp {} (more data parallelism, if it fits) may help, ", smaller_tensor_degree(p, form.model()));
+        degree > 0 ? fmt::format("--tp {} (more data parallelism, if it fits) may help, ", degree) : "";
     return fmt::format(
         "tensor parallelism {}: {}overlapping it (now {:.0f} % hidden) would help",
         place(GroupKind::tensor, p, form.cluster()).domains > 1 ? "crosses scale-up domains" : "stays inside a domain",
-        report.microbatches >= 2 ? less : "", 100 * form.timing().tp_overlap.value);
+        less, 100 * form.timing().tp_overlap.value);
 }
 
-/// With what options the exchanges of experts would hide; nothing where Megatron-Core cannot have them hide.
-std::optional<std::string> overlap_sentence(ParallelPlan plan, ModelSpec const& model) {
+/// The plan with another schedule, in the fewest chunks, two or more, that the layers can be split into; nothing where
+/// they cannot.
+std::optional<ParallelPlan> in_chunks(ParallelPlan plan, Schedule schedule, ClosedForm const& form) {
+    plan.schedule = schedule;
+    for (plan.vpp = 2; plan.pp * plan.vpp <= form.model().layer_count(); ++plan.vpp)
+        if (!find_problem(form.model(), plan, form.workload())) return plan;
+    return {};
+}
+
+/// What would shrink the bubble: of a schedule in turns also interleaving, where that is faster.
+std::string bubble_sentence(StepReport const& report, ClosedForm& form) {
+    ParallelPlan const& p = report.plan;
+    if (p.schedule == Schedule::gpipe || p.schedule == Schedule::one_f_one_b)
+        if (auto const plan = in_chunks(p, Schedule::interleaved, form))
+            if (auto const e = faster(*plan, report, form); e && e->breakdown.bubble < report.estimate.breakdown.bubble)
+                return fmt::format(
+                    "a larger global batch, fewer stages or --schedule interleaved --vpp {}, if it fits, would shrink "
+                    "the bubble",
+                    plan->vpp);
+    return "a larger global batch or fewer stages would shrink the bubble";
+}
+
+/// With what options the exchanges of experts would hide; nothing where Megatron-Core cannot have them hide, or no time
+/// is won.
+std::optional<std::string> overlap_sentence(StepReport const& report, ClosedForm& form) {
+    ParallelPlan plan = report.plan;
     std::string options = "--schedule 1f1b-overlap";
+    plan.schedule = Schedule::overlapped;
+    bool const full = plan.recompute == Recompute::full;
+    if (full) plan.recompute = Recompute::none;
     if (plan.pp > 1 && plan.vpp == 1) {
-        plan.vpp = 2;
-        while (plan.pp * plan.vpp <= model.layer_count() && !can_split(model.layer_count(), plan.pp, plan.vpp))
-            ++plan.vpp;
-        if (plan.pp * plan.vpp > model.layer_count()) return {};
+        auto const chunked = in_chunks(plan, plan.schedule, form);
+        if (!chunked) return {};
+        plan = *chunked;
         options += fmt::format(" --vpp {}", plan.vpp);
     }
-    if (plan.recompute == Recompute::full) {
-        plan.recompute = Recompute::none;
-        options += " --recompute none";
-    }
-    if (!can_overlap_experts(plan)) return {};
+    if (full) options += " --recompute none";
+    if (!can_overlap_experts(plan) || !faster(plan, report, form)) return {};
     return fmt::format(
         "expert parallelism: with {}, if it fits, exchanges would hide beside another pass, as far as the host keeps "
         "up",
         options);
+}
+
+/// Whether it is experts that the host is slowest to launch.
+bool experts_wait_longest(ClosedForm const& form) {
+    FrameworkTiming const& t = form.timing();
+    return form.model().moe && (t.moe_floor_forward.value > t.host_floor_forward.value ||
+                                t.moe_floor_backward.value > t.host_floor_backward.value);
+}
+
+std::string host_sentence(StepReport const& report, ClosedForm const& form) {
+    return fmt::format("the host launches kernels slower than the device runs them: {}CUDA graphs{} would help",
+                       report.microbatches >= 2 ? "a larger micro-batch or " : "",
+                       experts_wait_longest(form) ? ", which have to cover the layers with experts," : "");
 }
 
 void explain_memory(StepReport const& report, std::vector<std::string>& lines) {
@@ -126,7 +176,7 @@ std::string largest_losses(StepEstimate const& estimate) {
     return text.empty() ? "compute" : text;
 }
 
-std::vector<std::string> explain(StepReport const& report, ClosedForm const& form) {
+std::vector<std::string> explain(StepReport const& report, ClosedForm& form) {
     StepEstimate const& e = report.estimate;
     ParallelPlan const& p = report.plan;
     StepBreakdown const& b = e.breakdown;
@@ -134,21 +184,15 @@ std::vector<std::string> explain(StepReport const& report, ClosedForm const& for
     lines.push_back(bottleneck_sentence(e));
     if (b.tp + b.cp + b.ep + b.pp + b.dp > Seconds{}) lines.push_back(communication_sentence(e));
     if (p.pp > 1) {
-        lines.push_back(fmt::format("bubble {} ({:.1f} %) with {} microbatches on {} stages; stage {} is the slowest",
-                                    human(b.bubble), share(b.bubble, e), report.microbatches, p.pp, e.slowest_stage));
-        if (share(b.bubble, e) > 5)
-            lines.push_back(
-                p.schedule == Schedule::gpipe || p.schedule == Schedule::one_f_one_b
-                    ? "a larger global batch, fewer stages or the interleaved schedule would shrink the bubble"
-                    : "a larger global batch or fewer stages would shrink the bubble");
+        lines.push_back(fmt::format("bubble {} ({:.1f} %) with {} {} on {} stages; stage {} is the slowest",
+                                    human(b.bubble), share(b.bubble, e), report.microbatches,
+                                    report.microbatches == 1 ? "microbatch" : "microbatches", p.pp, e.slowest_stage));
+        if (share(b.bubble, e) > 5) lines.push_back(bubble_sentence(report, form));
     }
     if (p.tp > 1 && share(b.tp, e) > 8) lines.push_back(tensor_sentence(report, form));
     if (share(b.ep, e) > 8 && is_usual(p.schedule) && p.zero < 2 && form.framework().name == "megatron")
-        if (auto line = overlap_sentence(p, form.model())) lines.push_back(std::move(*line));
-    if (share(b.host, e) > 8)
-        lines.push_back(
-            fmt::format("the host launches kernels slower than the device runs them: {}CUDA graphs would help",
-                        report.microbatches >= 2 ? "a larger micro-batch or " : ""));
+        if (auto line = overlap_sentence(report, form)) lines.push_back(std::move(*line));
+    if (share(b.host, e) > 8) lines.push_back(host_sentence(report, form));
     if (share(b.recompute, e) > 5)
         lines.push_back(
             fmt::format("recompute runs {} again per step: freeing memory elsewhere (ZeRO, tp, pp) could avoid it",

@@ -16,8 +16,9 @@ std::vector<std::pair<std::string_view, Seconds>> breakdown_parts(StepBreakdown 
 /// "bubble 9 %, tp 8 %": the two largest losses besides matrix products and attention, as shares of the step.
 std::string largest_losses(StepEstimate const& estimate);
 
-/// What binds this plan and what would move it, a sentence per line.
-std::vector<std::string> explain(StepReport const& report, ClosedForm const& form);
+/// What binds this plan and what would move it, a sentence per line. Other plans that it names have been evaluated and
+/// are faster; whether they fit is left open.
+std::vector<std::string> explain(StepReport const& report, ClosedForm& form);
 
 /// "1,204 rejected: 960 memory, 244 heads".
 std::string rejection_summary(SearchCounts const& counts);

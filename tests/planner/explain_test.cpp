@@ -13,6 +13,7 @@ namespace {
 StepReport report_with(StepBreakdown const& breakdown, ParallelPlan const& plan = {}) {
     StepReport report;
     report.plan = plan;
+    report.workload = {.sequence = 2048, .global_batch = 320};
     report.microbatches = 8;
     report.estimate.breakdown = breakdown;
     report.estimate.time = breakdown.total();
@@ -33,8 +34,20 @@ std::string why(StepReport const& report, ModelSpec const& model = llama(4096, 3
     ClusterSpec const machine = cluster();
     FrameworkProfile framework = neutral_framework();
     framework.name = framework_name;
-    ClosedForm const form(model, {.sequence = 2048, .global_batch = 64}, machine, framework, Precision::bf16);
+    FrameworkTiming& timing = framework.timing.front();
+    timing.host_floor_forward = timing.host_floor_backward = known(1 * units::us);
+    timing.moe_floor_forward = timing.moe_floor_backward = known(2 * units::us);
+    ClosedForm form(model, report.workload, machine, framework, Precision::bf16);
     return all_of(explain(report, form));
+}
+
+/// The same of a plan as it is timed, with a global batch of 128.
+std::string why_evaluated(ModelSpec const& model, ParallelPlan const& plan) {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile framework = neutral_framework();
+    framework.name = "megatron";
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 128}, machine, framework, Precision::bf16);
+    return all_of(explain(make_report(form, plan, default_memory_limit(machine, framework)), form));
 }
 
 }  // namespace
@@ -83,11 +96,12 @@ TEST_CASE("explain: each sentence comes with what causes it and not without", "[
     plan.pp = 4;
     b.bubble = 10 * units::s;
     b.pp = 2 * units::s;
-    CHECK_THAT(why(report_with(b, plan)), contains("bubble 10 s") && contains("interleaved schedule would shrink"));
+    CHECK_THAT(why(report_with(b, plan)),
+               contains("bubble 10 s") && contains("--schedule interleaved --vpp 2, if it fits, would shrink"));
     CHECK_THAT(why(report_with(b, plan)), contains("exposed communication 2 s (2.1 %): pp 2 s"));
     plan.schedule = Schedule::interleaved;
     plan.vpp = 2;
-    CHECK_THAT(why(report_with(b, plan)), !contains("interleaved schedule would shrink"));
+    CHECK_THAT(why(report_with(b, plan)), !contains("--schedule interleaved"));
     plan.schedule = Schedule::zb_v;
     CHECK_THAT(why(report_with(b, plan)), contains("fewer stages would") && !contains("interleaved"));
 
@@ -97,7 +111,8 @@ TEST_CASE("explain: each sentence comes with what causes it and not without", "[
     plan.tp = 16;
     CHECK_THAT(why(report_with(b, plan)), contains("crosses scale-up domains"));
     b.host = 30 * units::s;
-    CHECK_THAT(why(report_with(b, plan)), contains("the host launches kernels slower"));
+    CHECK_THAT(why(report_with(b, plan)),
+               contains("the host launches kernels slower") && contains("CUDA graphs would help"));
     b.recompute = 20 * units::s;
     CHECK_THAT(why(report_with(b, plan)), contains("recompute runs 20 s again"));
 }
@@ -105,7 +120,7 @@ TEST_CASE("explain: each sentence comes with what causes it and not without", "[
 TEST_CASE("explain: 1f1b-overlap is advised where Megatron-Core can run it, with the options that it takes",
           "[INV-26]") {
     ModelSpec const model = mixture(2048, 16, 16, 2, 1408);
-    ParallelPlan plan{.ep = 8};
+    ParallelPlan plan{.dp = 8, .ep = 8};
     StepBreakdown b;
     b.gemm = 80 * units::s;
     b.ep = 20 * units::s;
@@ -121,10 +136,42 @@ TEST_CASE("explain: 1f1b-overlap is advised where Megatron-Core can run it, with
     CHECK_THAT(advice(), contains("with --schedule 1f1b-overlap --recompute none, if it fits,"));
     plan.precision = Precision::fp32;
     CHECK_THAT(advice(), !contains("1f1b-overlap"));
-    plan = {.ep = 8, .schedule = Schedule::overlapped};
+    plan = {.dp = 8, .ep = 8, .schedule = Schedule::overlapped};
     CHECK_THAT(advice(), !contains("1f1b-overlap"));
-    plan = {.ep = 8, .zero = 3};  // which does not go with it
+    plan = {.dp = 8, .ep = 8, .zero = 3};  // which does not go with it
     CHECK_THAT(advice(), !contains("1f1b-overlap"));
+
+    // One microbatch has no other to hide beside.
+    for (std::int64_t const micro_batch : {1, 8})
+        CHECK((why_evaluated(model, {.dp = 16, .ep = 16, .micro_batch = micro_batch}).find("--schedule 1f1b-overlap") !=
+               std::string::npos) == (micro_batch == 1));
+}
+
+TEST_CASE("explain: interleaving is advised where layers can be split so, and where it shrinks the bubble",
+          "[INV-26]") {
+    StepBreakdown b;
+    b.gemm = 80 * units::s;
+    b.bubble = 10 * units::s;
+    auto const advice = [&](std::int64_t layers, ParallelPlan const& plan) {
+        return why(report_with(b, plan), llama(1024, 16, 8, layers, 4096));
+    };
+    CHECK_THAT(advice(16, {.pp = 8}), contains("--schedule interleaved --vpp 2, if it fits,"));
+    CHECK_THAT(advice(24, {.pp = 8}), contains("--schedule interleaved --vpp 3, if it fits,"));
+    CHECK_THAT(advice(16, {.pp = 16}), contains("fewer stages would shrink") && !contains("interleaved"));
+    CHECK_THAT(advice(61, {.pp = 2}), contains("fewer stages would shrink") && !contains("interleaved"));
+
+    // One microbatch passes one stage at a time, however they are cut.
+    ModelSpec const model = llama(1024, 16, 8, 16, 4096);
+    for (std::int64_t const micro_batch : {1, 8})
+        CHECK((why_evaluated(model, {.dp = 16, .pp = 4, .micro_batch = micro_batch}).find("--schedule interleaved") !=
+               std::string::npos) == (micro_batch == 1));
+}
+
+TEST_CASE("explain: graphs are to cover the layers with experts where these wait longest for the host", "[INV-26]") {
+    StepBreakdown b;
+    b.host = 80 * units::s;
+    CHECK_THAT(why(report_with(b), mixture(2048, 16, 16, 2, 1408)),
+               contains("CUDA graphs, which have to cover the layers with experts, would help"));
 }
 
 TEST_CASE("explain: less tensor parallelism is advised by a degree that can be built", "[INV-26]") {
@@ -137,6 +184,12 @@ TEST_CASE("explain: less tensor parallelism is advised by a degree that can be b
     CHECK_THAT(advice(25, 5), contains("--tp 1 ("));
     CHECK_THAT(advice(24, 6), contains("--tp 3 ("));
     CHECK_THAT(advice(32, 8), contains("--tp 4 ("));
+
+    StepReport report = report_with(b, {.dp = 16, .tp = 6});
+    report.workload.global_batch = 48;  // no multiple of twice the replicas, but of three times
+    CHECK_THAT(why(report, llama(24 * 64, 24, 24, 4, 7200)), contains("--tp 2 ("));
+    report.workload.global_batch = 16;
+    CHECK_THAT(why(report, llama(24 * 64, 24, 24, 4, 7200)), contains("stays inside a domain: overlapping it"));
 }
 
 TEST_CASE("explain: headroom when it fits, the shortfall when it does not", "[INV-21]") {
