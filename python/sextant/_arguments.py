@@ -62,8 +62,16 @@ def _csv(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _csv_cell(value: Any) -> str:
-    text = "" if value is None else number_text(value) if isinstance(value, (int, float)) else str(value)
+    text = "" if _is_missing(value) else number_text(value) if isinstance(value, (int, float)) else str(value)
     return '"' + text.replace('"', '""') + '"' if re.search('[",\r\n]', text) else text
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and pandas' NaT and NA, which is the only one that compares to itself as itself."""
+    if value is None or hasattr(value, "__len__"):
+        return value is None
+    differs = value != value
+    return differs is value or bool(differs)
 
 
 def number_text(value: Any) -> str:

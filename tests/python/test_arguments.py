@@ -14,6 +14,7 @@ import pandas
 import pytest
 
 import sextant
+from sextant import _arguments
 from sextant._toml import toml_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,6 +62,13 @@ def test_several_tables_are_paths_and_tables_of_pandas():
     tables = [pandas.read_csv(files[0]), files[1]]
     both = sextant.validate.kernels(*files)
     assert sextant.validate.kernels(files).overall == sextant.validate.kernels(*tables).overall == sextant.validate.kernels(tables).overall == both.overall
+
+
+def test_rows_with_missing_values_have_empty_cells():
+    table = pandas.read_csv(ROOT / "docs" / "examples" / "my-runs.csv")
+    assert sextant.validate.train(table.to_dict("records")).overall == sextant.validate.train(table).overall
+    row = {"nan": float("nan"), "numpy": numpy.float32("nan"), "time": pandas.NaT, "na": pandas.NA, "none": None, "zero": 0.0}
+    assert _arguments._csv([row]) == "nan,numpy,time,na,none,zero\n,,,,,0\n"
 
 
 def test_a_file_of_options_is_a_dict():
