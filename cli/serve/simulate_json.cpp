@@ -209,7 +209,7 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     if (report.setup.changes()) json["fleet"] = fleet_json(report);
     add_copies(json, report);
     json["utilisation"] = report.utilisation();
-    json["iterations"] = o.whole.counters.iterations;
+    json["iterations"] = o.window.counters.iterations;
     json["output_tokens"] = o.whole.counters.tokens_out;
     json["series"] = series_json(o);
     json["time_interval"] = Json::parse(support_json(serving_support(report.what)));

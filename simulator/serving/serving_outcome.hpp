@@ -70,7 +70,9 @@ struct ServingOutcome {
     bool interrupted = false;
     std::int64_t cut_requests = 0;  ///< drawn longer than allowed
     ServingTotals whole;            ///< from the start to the last event
-    ServingTotals window;           ///< from the first measured arrival to the last one (`at`: its length)
+    /// From the first measured arrival, or from when nine of ten answers to the first request would have come, to the
+    /// last arrival (`at`: its length).
+    ServingTotals window;
     bool window_to_end = false;     ///< it ends with the last request, as arrivals span less than an answer takes
     std::int64_t measured = 0;      ///< requests that finished after the warm-up
     std::int64_t good = 0;          ///< of these, within the objective

@@ -75,6 +75,7 @@ void ServingRun::arrive(Seconds now) {
     if (!open()) request.arrival = now;
     std::int64_t const number = totals_.arrived++;
     next_ = source_.next();
+    if (number == 0) first_arrival_ = now;
     if (number == first_measured_) from_ = snapshot();
     if (!next_) last_arrival_ = snapshot();
     events_.plan(now + service_.before_queue(request.prompt), Kind::enter, arrived_.put({request, number}));
@@ -85,6 +86,7 @@ void ServingRun::look() {
     if (hooks_.progress) hooks_.progress(totals_.arrived);
     if (hooks_.stop != nullptr && hooks_.stop->load(std::memory_order_relaxed)) interrupted_ = stopped_ = true;
     if (!open()) return;
+    if (next_ && totals_.arrived > first_measured_) starts_.push_back(snapshot());
     if (keeper_.at_full_size())
         overload_.look(totals_, fleet_.waiting(), fleet_.running());
     else if (setup_.autoscale.on())
@@ -161,7 +163,16 @@ double ServingRun::cache_use() const {
     return static_cast<double>(fleet_.blocks()) / static_cast<double>(setup_.limits.all_blocks() * serving);
 }
 
-/// The window ends with the last arrival, when it holds at least one answer's time of arrivals.
+ServingTotals const* ServingRun::filled(ServingOutcome const& out) const {
+    Seconds const full = first_arrival_ + out.e2e.p90;
+    if (from_.at >= full) return &from_;
+    auto const start =
+        std::find_if(starts_.begin(), starts_.end(), [&](ServingTotals const& s) { return s.at >= full; });
+    return start != starts_.end() && last_arrival_.at - start->at >= out.e2e.mean ? &*start : nullptr;
+}
+
+/// The window begins when the system has filled and ends with the last arrival, when it holds at least one answer's
+/// time of arrivals.
 void ServingRun::set_window(ServingOutcome& out) {
     if (totals_.arrived <= first_measured_) {  // cut short in the warm-up
         out.window = out.whole;
@@ -169,6 +180,11 @@ void ServingRun::set_window(ServingOutcome& out) {
     }
     bool const cut = overloaded_ || interrupted_;
     ServingTotals const end = cut || next_ ? out.whole : last_arrival_;
+    if (open() && !cut) {
+        ServingTotals const* const start = filled(out);
+        if (start != nullptr) from_ = *start;
+        if (start == nullptr && out.state == SteadyState::steady) out.state = SteadyState::unsettled;
+    }
     out.window = end - from_;
     if (!cut && (out.window.at < out.e2e.mean || out.window.counters.tokens_out == 0)) {
         out.window = out.whole - from_;

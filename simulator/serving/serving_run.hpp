@@ -61,6 +61,9 @@ private:
     [[nodiscard]] ServingTotals snapshot() const;
     [[nodiscard]] double cache_use() const;  ///< now, of the replicas that serve
     void set_window(ServingOutcome& out);
+    /// When as many requests are in the system as will go on to be: once answers come as fast as requests, and where
+    /// that leaves arrivals to measure. Nothing where it does not.
+    [[nodiscard]] ServingTotals const* filled(ServingOutcome const& out) const;
     void conclude_overload(ServingOutcome& out);
 
     ServingSetup const& setup_;
@@ -75,6 +78,8 @@ private:
     std::int64_t most_waiting_ = 0;
     double most_cache_use_ = 0;
     ServingTotals totals_, from_, last_arrival_;
+    Seconds first_arrival_{};
+    std::vector<ServingTotals> starts_;  ///< at some measured arrivals
     RequestPaths paths_;
     OverloadTrial overload_;
     std::int64_t first_measured_, watch_every_, since_last_arrival_ = 0;

@@ -1,4 +1,5 @@
 #include "core/csv.hpp"
+#include "core/quantity_text.hpp"
 #include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
@@ -83,6 +84,27 @@ TEST_CASE("serve simulate: same seed, same bytes; another seed, other figures") 
     Arguments other = run;
     other.back() = "5";
     CHECK(first != run_sextant(other).out);
+}
+
+TEST_CASE("serve simulate: throughput is measured once the batches are full, however short the warm-up") {
+    Arguments const load{"--tp", "4", "--replicas", "2", "--rate", "14", "--count"};
+    auto const served = [&](char const* count) {
+        Json const json = answer(simulate(load + Arguments{count}, "llama-3.1-70b"));
+        CHECK(json.at("state") == "steady");
+        return at(json, "/requests_per_s");
+    };
+    CHECK(served("600") == Approx(served("6000")).epsilon(0.05));
+
+    // Nothing is left to measure when arrivals end before that.
+    Json const brief =
+        answer(simulate({"--tp", "4", "--replicas", "8", "--rate", "40", "--count", "500"}, "llama-3.1-70b"));
+    CHECK(brief.at("state") == "unsettled");
+}
+
+TEST_CASE("serve simulate: iterations are those of the window in every format") {
+    Arguments const question = simulate({"--rate", "2", "--count", "20"});
+    auto const iterations = answer(question).at("iterations").get<std::int64_t>();
+    CHECK_THAT(run_sextant(question).out, contains(" " + human_count(static_cast<double>(iterations)) + " iterations"));
 }
 
 TEST_CASE("serve simulate: overload ends the run with exit code 1 and no latency") {
