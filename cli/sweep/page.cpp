@@ -80,6 +80,12 @@ std::string others_of(SweepTable const& table, std::vector<std::string> const& s
     return text.empty() ? "all points" : text;
 }
 
+/// What a point is called: its settings, and what became of it where that is no answer.
+std::string point_label(std::string const& settings, SweepRow const& row) {
+    if (row.status == PointStatus::done) return settings;
+    return fmt::format("{} ({})", settings, row.reason.empty() ? name_of(row.status) : row.reason);
+}
+
 /// What values of a column are drawn in: charts write 1e9 as B, which bytes are not to be taken for.
 struct Scale {
     double factor = 1;
@@ -111,7 +117,7 @@ Chart lines_over(SweepTable const& table, std::size_t across, std::size_t column
         line.draw = Draw::both;
         line.x.push_back(*x);
         line.y.push_back(scale.factor * value);
-        line.labels.push_back(row.status == PointStatus::done ? key : key + " (" + row.reason + ")");
+        line.labels.push_back(point_label(key, row));
         positive = positive && value > 0;
         least = std::min(least, value);
         most = std::max(most, value);

@@ -1,3 +1,4 @@
+#include "cli/page/plotting_library.hpp"
 #include "cli/sweep/worker_pool.hpp"
 #include "core/csv.hpp"
 #include "tests/cli/questions.hpp"
@@ -116,6 +117,13 @@ TEST_CASE("a point that fails is a row with its reason, one whose answer is no a
     CHECK(cell(table, 2, "fits") == "false");
     CHECK_FALSE(cell(table, 2, "mfu").empty());
     CHECK_THAT(cell(table, 3, "reason"), contains("out of range"));
+}
+
+TEST_CASE("the page of a sweep calls a point whose answer is no by that word where it has no reason") {
+    if (sextant::cli::plotting_library().empty()) return;
+    std::string const page =
+        run_sextant(small_estimate + Arguments{"--gpus", "8", "--axis", "tp=8,4,1", "--format", "html"}).out;
+    CHECK_THAT(page, contains("all points (no)") && !contains("all points ()"));
 }
 
 TEST_CASE("a sweep without one answer ends with code 1, and says how many points failed") {
