@@ -154,22 +154,20 @@ std::optional<ServingMisfit> misfit(ServeEstimateReport const& report, std::vect
     if (report.largest < 1) {
         out.reason = fmt::format(
             "{} of each accelerator are needed for one request, {} of {} are usable (larger --tp or --pp, narrower "
-            "--weights or --kv-cache)",
-            human(out.needed()), human(report.memory.usable), human(report.memory.capacity));
+            "--weights{})",
+            human(out.needed()), human(report.memory.usable), human(report.memory.capacity),
+            report.memory.fixed() < report.memory.usable ? " or --kv-cache" : "");
         return out;
     }
     if (report.load != ServeLoad::static_batch) return std::nullopt;
-    ServingCase any = what;
-    any.plan.max_batch = std::numeric_limits<std::int64_t>::max();
-    double const most = largest_batch(any, report.memory, tokens);
     double const asked = *std::max_element(loads.begin(), loads.end());
-    if (asked <= most) return std::nullopt;
+    if (asked <= report.held) return std::nullopt;
     out.cache *= asked / static_cast<double>(what.plan.attention_dp);
     out.reason = fmt::format(
         "a batch of {:g} requests of {:g} tokens, of which the cache of {:.0f} tokens holds {:g} (a smaller --batch, "
         "or "
         "--concurrency, where the others wait)",
-        asked, tokens, report.memory.cache_tokens, most);
+        asked, tokens, report.memory.cache_tokens, report.held);
     return out;
 }
 
@@ -189,6 +187,9 @@ int run(Options const& o, CommandContext& context) {
         fmt::format("power: {} of the rated power while computing, {} while reading memory, {} while waiting",
                     power_computing, power_reading, power_waiting));
     report.largest = largest_batch(what, report.memory, report.request.prompt + report.request.output);
+    ServingCase any = what;
+    any.plan.max_batch = std::numeric_limits<std::int64_t>::max();
+    report.held = largest_batch(any, report.memory, report.request.prompt + report.request.output);
     std::vector<double> const loads = loads_of(o, report);
     if (report.load == ServeLoad::concurrency)
         report.assumptions.emplace_back(

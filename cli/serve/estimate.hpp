@@ -28,7 +28,8 @@ struct ServeEstimateReport {
     RequestShape request;
     ServeLoad load = ServeLoad::concurrency;
     ServingMemory memory;
-    double largest = 0;                ///< batch of requests at their full length
+    double largest = 0;                ///< batch of requests at their full length, up to --max-batch
+    double held = 0;                   ///< such requests that the cache holds
     double capacity = 0;               ///< requests a second of the full replica
     double cache_bytes_per_token = 0;  ///< of the model, all ranks of a replica together without replication
     std::optional<double> price;

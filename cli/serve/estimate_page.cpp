@@ -19,6 +19,11 @@ std::string load_label(ServeEstimateReport const& r, ServeRow const& row) {
     return fmt::format("{} {:g}", name_of(r.load), row.load);
 }
 
+/// What the largest batch is limited by.
+std::string largest_by(ServeEstimateReport const& r) {
+    return r.held > r.largest ? fmt::format(", by --max-batch; the cache would hold {:g}", r.held) : " fit the cache";
+}
+
 std::vector<PageFigure> figures(ServeEstimateReport const& r) {
     EngineInterval const& interval = r.support.interval;
     ServeRow const& first = r.rows.front();
@@ -28,7 +33,7 @@ std::vector<PageFigure> figures(ServeEstimateReport const& r) {
     std::vector<PageFigure> list{
         {"capacity", fmt::format("{:.3g} req/s", r.capacity), "of one replica, at its largest batch"},
         {"largest batch", fmt::format("{:g}", r.largest),
-         fmt::format("requests of {:g} tokens fit the cache", r.request.prompt + r.request.output)},
+         fmt::format("requests of {:g} tokens{}", r.request.prompt + r.request.output, largest_by(r))},
         {fmt::format("throughput at {}", load_label(r, busiest)), fmt::format("{:.0f} tok/s", per_gpu(r, busiest)),
          fmt::format("per GPU; 80 %: {:.0f} to {:.0f}; bound by {}", per_gpu(r, busiest) / interval.high,
                      per_gpu(r, busiest) / interval.low, busiest.bound)}};

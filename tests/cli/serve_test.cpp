@@ -1,3 +1,4 @@
+#include "cli/page/plotting_library.hpp"
 #include "core/json/text_file.hpp"
 #include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
@@ -113,6 +114,24 @@ TEST_CASE("serve estimate: what does not fit says what is needed, with code 1") 
     CHECK(json.err == j["reason"].get<std::string>() + "\n");
     CHECK_THAT(run_sextant(estimate({"--format", "csv"}, "llama-3.1-405b")).out, contains("\nfalse,"));
     CHECK(report(estimate({}))["fits"] == true);
+}
+
+TEST_CASE("serve estimate: a narrower cache is advised where it is the cache that does not fit, not the weights") {
+    auto const reason = [](char const* model, Arguments const& more) {
+        return answer(Arguments{"serve", "estimate", "-m", model, "-c", "a100-sxm-40gb"} + more)
+            .at("reason")
+            .get<std::string>();
+    };
+    CHECK_THAT(reason("mixtral-8x7b", {"--tp", "1"}), contains("narrower --weights)"));
+    CHECK_THAT(reason("qwen3-14b", {"--prompt", "40000", "--output-tokens", "900"}),
+               contains("narrower --weights or --kv-cache)"));
+}
+
+TEST_CASE("serve estimate: the page says whether the cache or --max-batch limits the largest batch") {
+    if (sextant::cli::plotting_library().empty()) return;
+    auto const page = [](Arguments const& more) { return run_sextant(estimate({"--format", "html"}) + more).out; };
+    CHECK_THAT(page({"--max-batch", "16"}), contains(", by --max-batch; the cache would hold "));
+    CHECK_THAT(page({"--max-batch", "1000"}), contains(" tokens fit the cache"));
 }
 
 TEST_CASE("serve estimate: a batch that begins together has to fit the cache together, with code 1 where it does not") {
