@@ -517,6 +517,8 @@ class RunPlanReportRounds(Report):
     parameters: Final[float]
     tokens: Final[float]
     mfu: Final[float]
+    loss: Final[float]
+    taken: Final[bool]
 
 class GoodputReport(Report):
     format: Final[str]
@@ -684,7 +686,11 @@ class TrialsBudgetReportMethods(Report):
     simulation: Final[TrialsBudgetReportMethodsSimulation]
     flops: Final[float]  # not in every report
     gpu_s: Final[float]  # not in every report
+    mean_gpu_s: Final[float]  # not in every report
+    worst_gpu_s: Final[float]  # not in every report
     usd: Final[float]  # not in every report
+    mean_usd: Final[float]  # not in every report
+    worst_usd: Final[float]  # not in every report
 
 class TrialsBudgetReportMethodsBrackets(Report):
     halvings: Final[int]
