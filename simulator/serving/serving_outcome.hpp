@@ -73,9 +73,9 @@ struct ServingOutcome {
     /// From the first measured arrival, or from when nine of ten answers to the first request would have come, to the
     /// last arrival (`at`: its length).
     ServingTotals window;
-    bool window_to_end = false;     ///< it ends with the last request, as arrivals span less than an answer takes
-    std::int64_t measured = 0;      ///< requests that finished after the warm-up
-    std::int64_t good = 0;          ///< of these, within the objective
+    bool window_to_end = false;  ///< it ends with the last request, as arrivals span less than an answer takes
+    std::int64_t measured = 0;   ///< requests that finished after the warm-up
+    std::int64_t good = 0;       ///< of these, within the objective
     LatencySpread ttft, tpot, itl, e2e, queue;
     std::vector<TenantOutcome> tenants;  ///< where there are several
     std::int64_t most_waiting = 0;
