@@ -245,9 +245,9 @@ TEST_CASE("attention_time: products with scores in memory are never faster than 
                 FlopsPerSecond const products =
                     machine.peak_of(precision).value * machine.gemm_efficiency_of(precision);
                 // The efficiency is that of usual large products; on a device without matrix units the traffic of the
-                // scores hides, and the best shapes of its class are up to a tenth above it.
+                // scores hides, and the best shapes of its class are up to 14 % above it.
                 CHECK(work / attention_time(a, pass, machine, neutral_timing()) / products <=
-                      (machine.generation == "pascal" ? 1.13 : 1.02));
+                      (machine.generation == "pascal" ? 1.14 : 1.02));
             }
         }
 }
