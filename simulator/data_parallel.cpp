@@ -236,6 +236,13 @@ Seconds orthogonalization_time(LocalParameters const& p, double dense_ranks, dou
 
 }  // namespace
 
+Seconds shown_gathers(StageLoad const& load, ParallelPlan const& plan, Seconds compute,
+                      DataParallelCurves const& curves, FrameworkTiming const& f) {
+    Seconds const gathers = data_parallel_calls(load, plan, curves, f).at(Moment::forward_each);
+    return exposed(gathers, {.compute = compute, .wait = {}}, {}, data_parallel_overlap(Moment::forward_each, plan, f),
+                   std::max(1.0, load.layers));
+}
+
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, PassesBeside const& beside,
                                     DataParallelCurves const& curves, AcceleratorProfile const& accelerator,
                                     FrameworkTiming const& f) {

@@ -78,6 +78,11 @@ DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const&
 /// multiprocessors and memory bandwidth, and begin late.
 double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan, FrameworkTiming const& framework);
 
+/// What shows of the weights that ZeRO 3 gathers for one forward pass of a stage, which takes `compute`, where nothing
+/// else hides them. Zero otherwise.
+Seconds shown_gathers(StageLoad const& load, ParallelPlan const& plan, Seconds compute,
+                      DataParallelCurves const& curves, FrameworkTiming const& framework);
+
 /// What a stage does beside the traffic of data parallelism, for one microbatch over all its chunks.
 struct PassesBeside {
     Seconds forward;         ///< compute, and the communication that it waits for

@@ -1,5 +1,6 @@
 #include "core/spec/hf_config.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/hf/architectures.hpp"
 #include "core/spec/hf/attention_types.hpp"
@@ -146,7 +147,7 @@ bool has_layers_of(std::string_view name, Architecture const& entry) {
                        [&](Architecture const& other) {
                            return other.read == entry.read && lower_case(other.model_class) == text;
                        }) ||
-           std::find(by_their_keys.begin(), by_their_keys.end(), name) != by_their_keys.end();
+           is_one_of(by_their_keys, name);
 }
 
 /// A class that is not the architecture's own may have other layers, and none over the vocabulary.

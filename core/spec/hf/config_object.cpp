@@ -1,5 +1,6 @@
 #include "core/spec/hf/config_object.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/not_modelled.hpp"
 
@@ -144,12 +145,25 @@ ModelSpec read_common(ConfigObject& in, std::int64_t default_positions) {
     return read_common(in, ClassSizes{.positions = default_positions});
 }
 
+namespace {
+
+template <class Entry>
+std::vector<Entry> one_per_layer(std::vector<Entry> entries, ConfigObject& in, std::string_view key,
+                                 ModelSpec const& model) {
+    if (!entries.empty() && entries.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to(key),
+                         entries.size(), model.layers.size());
+    return entries;
+}
+
+}  // namespace
+
 std::vector<std::string> layer_texts(ConfigObject& in, std::string_view key, ModelSpec const& model) {
-    auto texts = in.texts(key);
-    if (!texts.empty() && texts.size() != model.layers.size())
-        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to(key), texts.size(),
-                         model.layers.size());
-    return texts;
+    return one_per_layer(in.texts(key), in, key, model);
+}
+
+std::vector<std::int64_t> layer_integers(ConfigObject& in, std::string_view key, ModelSpec const& model) {
+    return one_per_layer(in.integers(key), in, key, model);
 }
 
 void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
@@ -178,10 +192,7 @@ void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default
 }
 
 std::vector<bool> read_rotary_layers(ConfigObject& in, ModelSpec const& model) {
-    auto const given = in.integers("no_rope_layers");
-    if (!given.empty() && given.size() != model.layers.size())
-        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("no_rope_layers"),
-                         given.size(), model.layers.size());
+    auto const given = layer_integers(in, "no_rope_layers", model);
     auto const interval = static_cast<std::size_t>(in.size("no_rope_layer_interval", Size::layers, 4));
     std::vector<bool> rotary(model.layers.size());
     for (std::size_t layer = 0; layer < rotary.size(); ++layer)
@@ -239,7 +250,7 @@ ConfigObject text_config(ConfigObject& in, std::initializer_list<std::string_vie
             "model_type '{}')",
             in.path_to("text_config"), *text_types.begin());
     auto const type = text->text("model_type", std::string(*text_types.begin()));
-    if (std::find(text_types.begin(), text_types.end(), type) != text_types.end()) {
+    if (is_one_of(text_types, type)) {
         refuse_other_attention(*text);
         return std::move(*text);
     }

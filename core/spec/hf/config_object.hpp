@@ -91,8 +91,9 @@ struct ClassSizes {
 /// The same of such a class.
 ModelSpec read_common(ConfigObject& in, ClassSizes const& known);
 
-/// Texts of a list with one for each layer; empty without the key. @throws InputError if it has more or fewer.
+/// Entries of a list with one for each layer; empty without the key. @throws InputError if it has more or fewer.
 std::vector<std::string> layer_texts(ConfigObject& in, std::string_view key, ModelSpec const& model);
+std::vector<std::int64_t> layer_integers(ConfigObject& in, std::string_view key, ModelSpec const& model);
 
 /// `layer_types` ("sliding_attention" / "full_attention", one per layer) into `LayerKind::sliding`; absent:
 /// `pattern(layer)`. Reads the window from `sliding_window`; without one (null, or absent with no class default) every

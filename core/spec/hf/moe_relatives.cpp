@@ -24,13 +24,9 @@ void read_chunks(ConfigObject& in, ModelSpec& model) {
     drop_unused_window(model);
 }
 
-/// A list of zeros and ones, one for each layer; empty without the key.
+/// A list of zeros and ones, one for each layer; empty without one.
 std::vector<std::int64_t> layer_switches(ConfigObject& in, std::string_view key, ModelSpec const& model) {
-    auto switches = in.is_list(key) ? in.integers(key) : std::vector<std::int64_t>();
-    if (!switches.empty() && switches.size() != model.layers.size())
-        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to(key),
-                         switches.size(), model.layers.size());
-    return switches;
+    return in.is_list(key) ? layer_integers(in, key, model) : std::vector<std::int64_t>();
 }
 
 /// `sliding_window_size` counts the tokens before a query, `sliding_window` the query's own too.
