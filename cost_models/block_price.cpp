@@ -287,7 +287,7 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     price.reduced_weight = reduced.weight;
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
-        price.kept[i] = block.kept(policy, input_bytes_);
+        price.kept[i] = block.kept(policy, formats_);
         if (policy != Recompute::none)
             price.rerun[i] = price_pass(block, plan,
                                         {.pass = Pass::forward,

@@ -86,9 +86,8 @@ GradientSums gradient_sums(ParallelPlan const& plan);
 /// Prices blocks for one cluster and framework; remembers collective curves and matrix products it has seen.
 class Pricer {
 public:
-    /// @param input_bytes of an element that is kept of the input of a narrow product (`FrameworkMemory`)
-    Pricer(ClusterSpec const& cluster, FrameworkTiming const& framework, double input_bytes = 2)
-        : cluster_(cluster), framework_(framework), input_bytes_(input_bytes) {}
+    Pricer(ClusterSpec const& cluster, FrameworkTiming const& framework, KeptFormats const& formats = {})
+        : cluster_(cluster), framework_(framework), formats_(formats) {}
 
     [[nodiscard]] PricedBlocks price(BlockSet const& blocks, ParallelPlan const& plan);
     [[nodiscard]] BlockPrice price(Block const& block, ParallelPlan const& plan, HostFloor floor);
@@ -127,7 +126,7 @@ private:
 
     ClusterSpec const& cluster_;
     FrameworkTiming const& framework_;
-    double input_bytes_;
+    KeptFormats formats_;
     std::map<std::array<std::int64_t, 7>, CollectiveCurve> curves_;
     std::map<std::array<std::int64_t, 7>, Product> products_;
 };

@@ -34,25 +34,14 @@ Bytes gathered_ends(StageLoad const& load, ParallelPlan const& plan) {
     return 4 * with_copies(load.ends, plan).total() * B + frozen_bytes(with_copies(load.frozen_ends, plan), plan);
 }
 
-/// The same of layers: at the loss the last one, which its backward pass needs next; in the backward pass of a layer
-/// its weights and gradients, and the weights of the one prefetched.
-struct GatheredLayers {
-    GatheredLayers(StageLoad const& load, ParallelPlan const& plan, double share) {
-        if (plan.zero < 3) return;
-        double const layer = share * with_copies(load.largest_layer, plan).total();
-        Bytes const frozen = share * frozen_bytes(with_copies(load.frozen_layer, plan), plan);
-        at_loss = 2 * layer * B + frozen;
-        in_backward = (2 * 2 * layer + 2 * layer) * B + 2.0 * frozen;
-    }
-    Bytes at_loss;
-    Bytes in_backward;
-};
-
 }  // namespace
 
-CopiedBytes copied_bytes(CopiedElements const& elements, FrameworkMemory const& framework) {
-    return {.gated = framework.gated_extra_bytes.value * elements.gated * B,
-            .routed = framework.routed_token_bytes.value * elements.routed * B};
+GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.zero < 3) return {};
+    double const share = framework.gathered_share.value;
+    double const layer = share * with_copies(load.largest_layer, plan).total();
+    Bytes const frozen = share * frozen_bytes(with_copies(load.frozen_layer, plan), plan);
+    return {.at_loss = 2 * layer * B + frozen, .in_backward = (2 * 2 * layer + 2 * layer) * B + 2.0 * frozen};
 }
 
 double optimizer_saving(Optimizer optimizer) {
@@ -138,38 +127,34 @@ Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory c
     return total;
 }
 
-/// How many microbatches have logits at a time on the stage with the head.
-double logit_sets(StageLoad const& load, ParallelPlan const& plan) {
-    if (holds_all_logits(plan)) return load.microbatches;
-    // Beside a backward that reads its logits' gradients the next forward makes its own.
-    return plan.schedule == Schedule::overlapped ? std::min(2.0, load.microbatches) : 1;
+/// The most that the passes at work need beside what is kept: at a loss logits, in a backward the layer that is run
+/// again, each with the layers that are gathered then.
+void fill_passes(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    Bytes const one = logits_at_loss(load, plan, framework);
+    Bytes const others = other_logits(load, framework, holds_all_logits(plan) ? load.microbatches - 1 : 0);
+    // The other pass of a pair is at its own loss: of the same stage, unless it is of the other direction.
+    Bytes const beside = load.pairs ? one : Bytes{};
+    Bytes const forward = plan.schedule == Schedule::overlapped ? one + beside : one;
+    Bytes const backward = load.working_layer + beside;  // its own logits are gone by then
+    GatheredLayers const gathered = gathered_layers(load, plan, framework);
+    bool const at_loss = forward + gathered.at_loss >= backward + gathered.in_backward;
+    m.logits = others + (at_loss ? forward : backward);
+    m.buffers += at_loss ? gathered.at_loss : gathered.in_backward;
 }
 
-/// Activations in flight, and the logits or the layer that is run again, each with the layers that are gathered then,
-/// whichever is larger.
-void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
-                      FrameworkMemory const& framework) {
-    CopiedBytes const copied = copied_bytes(load.copied, framework);
-    double const again = plan.recompute == Recompute::full ? recomputed_share(plan, std::llround(load.layers)) : 0.0;
-    Bytes const kept = load.kept + (1 - again) * (copied.routed * load.moe_layers + copied.gated * load.layers);
+/// Activations in flight.
+void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const& plan) {
     m.in_flight = load.in_flight;
-    m.activations = load.in_flight * kept;
-    if (offloads_activations(plan)) {
-        // Of each pass the layer at work and the one in transfer stay, and what a weight half is still to read.
-        Bytes staying;
-        for (std::size_t passes = 0; passes < load.between_halves.size(); ++passes)
-            if (double const held = load.between_halves[passes]; held >= 0)
-                staying = std::max(staying, held * kept + 2 * static_cast<double>(passes) * load.kept_by_layer);
-        staying = std::min(m.activations, staying);
-        m.host += m.activations - staying;
-        m.activations = staying;
-    }
-    Bytes const logits = bytes_at_loss(load, plan, framework, logit_sets(load, plan));
-    // A layer being run again does not add to the logits: they are gone by then.
-    GatheredLayers const gathered(load, plan, framework.gathered_share.value);
-    bool const at_loss = logits + gathered.at_loss >= load.working_layer + gathered.in_backward;
-    m.logits = at_loss ? logits : load.working_layer;
-    m.buffers += at_loss ? gathered.at_loss : gathered.in_backward;
+    m.activations = load.in_flight * load.kept;
+    if (!offloads_activations(plan)) return;
+    // Of each pass the layer at work and the one in transfer stay, and what a weight half is still to read.
+    Bytes staying;
+    for (std::size_t passes = 0; passes < load.between_halves.size(); ++passes)
+        if (double const held = load.between_halves[passes]; held >= 0)
+            staying = std::max(staying, held * load.kept + 2 * static_cast<double>(passes) * load.kept_by_layer);
+    staying = std::min(m.activations, staying);
+    m.host += m.activations - staying;
+    m.activations = staying;
 }
 
 /// Whether ZeRO finds nothing to shard, nor to gather.
@@ -197,14 +182,14 @@ bool holds_all_logits(ParallelPlan const& plan) {
     return plan.pp > 1 && (plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first);
 }
 
-Bytes bytes_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
-                    double microbatches) {
+Bytes other_logits(StageLoad const& load, FrameworkMemory const& framework, double others) {
     constexpr double gradient_bytes = 2;  // of one logit, as the weight half's matrix product reads it
-    // Only the microbatch at its loss is in the hands of its kernels.
-    double const fused =
-        plan.fused_cross_entropy == Switch::on ? framework.fused_logits_bytes.value - framework.logits_bytes.value : 0;
-    return (framework.logits_bytes.value * microbatches + gradient_bytes * load.postponed_logits + fused) *
-           load.logits * B;
+    return (framework.logits_bytes.value * others + gradient_bytes * load.postponed_logits) * load.logits * B;
+}
+
+Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    bool const fused = plan.fused_cross_entropy == Switch::on;
+    return (fused ? framework.fused_logits_bytes : framework.logits_bytes).value * load.logits * B;
 }
 
 Bytes updated_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
@@ -223,7 +208,8 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     fill_state(m, load, plan, framework);
     m.buffers = buffers(load, plan, framework);
     m.workspaces = framework.constant.value;
-    fill_activations(m, load, plan, framework);
+    fill_activations(m, load, plan);
+    fill_passes(m, load, plan, framework);
     m.buffers += std::max(Bytes{}, updated_weights(load, plan, framework) - (m.activations + m.logits));
 
     Bytes const needed = m.allocated();

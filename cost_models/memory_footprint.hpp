@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/graph/block.hpp"
-#include "core/graph/copied_elements.hpp"
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/parallel_plan.hpp"
 
@@ -24,13 +23,13 @@ struct StageLoad {
     Bytes kept_by_layer;   ///< of one layer (mean), under the policy
     Bytes working_layer;   ///< what one layer adds to what is kept of it while it is run again; zero without recompute
     double in_flight = 1;  ///< microbatches whose activations are held at the same time
+    bool pairs = false;    ///< forwards run beside backwards
     /// Of activations that are offloaded: most microbatches that have come back for the input half of their backward
     /// and wait for the weight half, while no whole pass runs, one, and two side by side; negative where that never is.
     std::array<double, 3> between_halves{-1, 0, -1};
     double microbatches = 1;
     double hidden_tokens = 0;          ///< T h: unsharded tokens times hidden size
     double sharded_hidden_tokens = 0;  ///< T h / tp
-    CopiedElements copied;             ///< of one layer
     double logits = 0;                 ///< T V / tp on the stage with the head (and once more per MTP module), else 0
     double postponed_logits =
         0;  ///< microbatches whose logits' gradients wait for a weight half, beside the one at work
@@ -72,21 +71,23 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
 double dense_shards(ParallelPlan const& plan);
 double expert_shards(ParallelPlan const& plan);
 
-/// Bytes of one layer, of one microbatch, that a framework keeps copies in beside the tensors of the graph, unless the
-/// whole layer runs again. Source: docs/memory.md, "Bytes per framework".
-struct CopiedBytes {
-    Bytes gated;   ///< of a gated feed-forward layer
-    Bytes routed;  ///< of an MoE layer
+/// What ZeRO 3 holds unsharded of layers while passes run: at the loss, as in any forward, the weights of the last one,
+/// which its backward needs next; in the backward of a layer its weights and gradients, and the weights of the one
+/// prefetched.
+struct GatheredLayers {
+    Bytes at_loss;
+    Bytes in_backward;
 };
-CopiedBytes copied_bytes(CopiedElements const& elements, FrameworkMemory const& framework);
+GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
 /// Whether a pipeline runs all forwards before the backwards, and so holds the logits' gradients of every microbatch.
 bool holds_all_logits(ParallelPlan const& plan);
 
-/// Logits and their gradients on the stage with the head, of so many microbatches at a time and of those whose weight
-/// halves are still to come; the loss of one of them is at work.
-Bytes bytes_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
-                    double microbatches);
+/// Logits and their gradients on the stage with the head: of `others`, microbatches that have them beside the one at
+/// work, and of those whose weight halves are still to come.
+Bytes other_logits(StageLoad const& load, FrameworkMemory const& framework, double others);
+/// Those of a microbatch at its loss.
+Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
 /// What an optimizer holds less of a parameter, in bytes, than AdamW with its moments in fp32.
 double optimizer_saving(Optimizer optimizer);

@@ -1,6 +1,5 @@
 #include "simulator/closed_form.hpp"
 
-#include "core/graph/copied_elements.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/graph/recomputed_layers.hpp"
 #include "simulator/content_cost.hpp"
@@ -139,7 +138,7 @@ Seconds save_in_pairs(PipelineCost const& pipeline, StageCost const& slowest, Pa
                                               .kept = part * slowest.load.kept},
                                              plan, transfer, accelerator);
     PairTime const pair = pair_time(chunk.paired_forward, chunk.paired_backward);
-    double const pairs = as_double(most_pairs(plan.pp, plan.vpp, pipeline.microbatches));
+    double const pairs = as_double(pairs_on_rank(plan.pp, plan.vpp, pipeline.microbatches, plan.pp - 1));
     saved = {.hidden = pairs * pair.hidden, .waiting = pairs * pair.spared};
     return pairs * (chunk.forward + chunk.backward - pair.time);
 }
@@ -158,7 +157,7 @@ ClosedForm::ClosedForm(ModelSpec const& model, Workload const& workload, Cluster
       cluster_(cluster),
       framework_(framework),
       timing_(timing_for(framework, cluster.accelerator.generation, precision)),
-      pricer_(cluster, timing_, framework.memory.narrow_input_bytes.value) {
+      pricer_(cluster, timing_, kept_formats(framework.memory)) {
     static_cast<void>(cluster.accelerator.peak_of(precision));  // a device without it is an error
 }
 
@@ -212,10 +211,13 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     if (load.layers > 0) load.kept_by_layer = load.kept / load.layers;
     load.microbatches = as_double(microbatches(plan, workload_));
     load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, microbatches(plan, workload_), run.first);
+    load.pairs = traits_of(plan.schedule).pairs == Switch::on &&
+                 (plan.schedule != Schedule::overlapped ||
+                  pairs_on_rank(plan.pp, plan.vpp, microbatches(plan, workload_), run.first) > 0);
+    if (load.pairs) load.between_halves[2] = 0;
     stage.chunk_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan);
     load.hidden_tokens = tokens * as_double(model_.hidden);
     load.sharded_hidden_tokens = load.hidden_tokens / tp;
-    load.copied = copied_elements(model_, workload_, plan);
     return stage;
 }
 

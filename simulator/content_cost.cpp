@@ -31,6 +31,7 @@ ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Paralle
     if (content.head) {
         add_end(shape.blocks.head);
         add_end(shape.blocks.mtp);
+        cost.rerun += shape.blocks.mtp.rerun[static_cast<std::size_t>(recompute_of_mtp(plan))];
     }
     return cost;
 }

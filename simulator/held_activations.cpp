@@ -15,7 +15,8 @@ Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan 
             static_cast<double>(content.layers_of_kind[k]) * (share * price.kept[policy] + (1 - share) * price.kept[0]);
     }
     if (content.embedding) kept += shape.blocks.embedding.kept[0];
-    if (content.head) kept += shape.blocks.head.kept[0] + shape.blocks.mtp.kept[0];
+    if (content.head)
+        kept += shape.blocks.head.kept[0] + shape.blocks.mtp.kept[static_cast<std::size_t>(recompute_of_mtp(plan))];
     return kept;
 }
 

@@ -11,8 +11,8 @@ namespace sextant {
 /// What a stage (model chunk) needs in memory beside the state of its rank.
 struct StageActivations {
     Bytes kept;      ///< per microbatch, from the start of its forward to the end of its backward
-    Bytes forward;   ///< on top while a forward of the stage runs: logits
-    Bytes backward;  ///< and while a backward does (its input half): logits, or a layer that is run again
+    Bytes forward;   ///< on top while a forward of the stage runs: logits, gathered layers
+    Bytes backward;  ///< while a backward does (its input half): the same, or what a layer that is run again needs
     /// What is on the device of `kept` while a pass runs, of activations that lie on the host between passes.
     std::optional<Bytes> passing{};
 };

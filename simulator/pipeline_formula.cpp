@@ -95,9 +95,9 @@ bool has_closed_form(Schedule schedule) {
            schedule == Schedule::overlapped;
 }
 
-std::int64_t most_pairs(std::int64_t pp, std::int64_t vpp, std::int64_t microbatches) {
+std::int64_t pairs_on_rank(std::int64_t pp, std::int64_t vpp, std::int64_t microbatches, std::int64_t rank) {
     ScheduleShape const shape{.ranks = pp, .microbatches = microbatches, .chunks = vpp};
-    orders::InterleavedPasses const passes(shape, pp - 1);
+    orders::InterleavedPasses const passes(shape, rank);
     return std::max<std::int64_t>(0, passes.count() - passes.lead() - 1);
 }
 

@@ -24,12 +24,12 @@ struct PipelineTime {
 };
 
 /// Whether there is a form for the schedule: `pipeline_time`, and for passes in pairs that of the interleaved one less
-/// what `most_pairs` of them save; the others are walked.
+/// what pairs save; the others are walked.
 bool has_closed_form(Schedule schedule);
 
-/// Pairs of the last rank, which has most of them, where forwards run beside backwards (`Schedule::overlapped`). Ranks
-/// wait as long as in the interleaved schedule, so the step is shorter by what these save: exact for uniform stages.
-std::int64_t most_pairs(std::int64_t pp, std::int64_t vpp, std::int64_t microbatches);
+/// Pairs of a rank where forwards run beside backwards (`Schedule::overlapped`); the last has most. Ranks wait as long
+/// as in the interleaved schedule, so the step is shorter by what those of the last save: exact for uniform stages.
+std::int64_t pairs_on_rank(std::int64_t pp, std::int64_t vpp, std::int64_t microbatches, std::int64_t rank);
 
 /// Closed forms; S_i = F_i + B_i of stage i, m microbatches, p stages, v chunks:
 /// - GPipe: sum F + (m - 1) max F + sum B + (m - 1) max B (arXiv:1811.06965): exact.

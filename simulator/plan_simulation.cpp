@@ -109,14 +109,17 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
     std::vector<StageMemory> one;
     std::vector<Bytes> updating;
     std::vector<Bytes> passing;  // the layer at work and the one in transfer
-    std::vector<Bytes> at_loss;  // of the microbatch at its loss; of all, where all forwards go before all backwards
-    std::vector<Bytes> again;    // a layer that is run again
+    std::vector<Bytes> at_loss;
+    std::vector<Bytes> others;  // logits of others than the microbatch at work
+    std::vector<Bytes> again;   // a layer that is run again
+    std::vector<GatheredLayers> gathered;
     bool const trains = std::any_of(graph.tasks.begin(), graph.tasks.end(), [](Task const& task) {
         return task.pass == TaskPass::backward || task.pass == TaskPass::backward_input;
     });
     FrameworkMemory const& framework = form.framework().memory;
     FrameworkMemory passes_alone = framework;
-    passes_alone.gather_bytes.value = 0;  // updated weights come when the passes are over
+    passes_alone.gather_bytes.value = 0;    // updated weights come when the passes are over
+    passes_alone.gathered_share.value = 0;  // and layers with the pass that needs them
     for (StageCost const& run : pipeline.stages)
         for (std::int64_t i = 0; i < run.count; ++i) {
             StageLoad load = run.load;
@@ -124,9 +127,11 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             one.push_back(stage_memory(load, resident, passes_alone));
             updating.push_back(updated_weights(load, resident, framework));
             passing.push_back(2.0 * load.kept_by_layer);
-            double const sets = trains && holds_all_logits(plan) ? load.microbatches : 1;
-            at_loss.push_back(bytes_at_loss(load, resident, framework, sets));
+            at_loss.push_back(logits_at_loss(load, resident, framework));
+            others.push_back(
+                other_logits(load, framework, trains && holds_all_logits(plan) ? load.microbatches - 1 : 0));
             again.push_back(load.working_layer);
+            gathered.push_back(gathered_layers(load, resident, framework));
         }
     MemoryInput input;
     for (SimulatedRank const& rank : graph.ranks) {
@@ -148,9 +153,11 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
         std::size_t const rank = rank_of(c);
         double const share = kept_by_rank[rank] > Bytes{} ? program.kept(c) / kept_by_rank[rank] : 0;
         bool const head = c + 1 == program.chunks.size();
-        Bytes const logits = head ? at_loss[rank] : Bytes{};
-        StageActivations needs{
-            .kept = share * one[rank].activations, .forward = logits, .backward = std::max(logits, again[rank])};
+        Bytes const beside = head ? others[rank] : Bytes{};
+        Bytes const forward = beside + (head ? at_loss[rank] : Bytes{}) + gathered[rank].at_loss;
+        StageActivations needs{.kept = share * one[rank].activations,
+                               .forward = forward,
+                               .backward = std::max(forward, beside + again[rank] + gathered[rank].in_backward)};
         if (offloads) needs.passing = std::min(needs.kept, passing[rank]);
         input.stages.push_back(needs);
     }

@@ -130,8 +130,7 @@ BlockProgram write_block(StepProgram& program, Block const& block, ClosedForm& f
     result.backward_input = writer.write(backward, Half::input, false);
     result.backward_weight = writer.write(backward, Half::weight, false);
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full})
-        result.kept[static_cast<std::size_t>(policy)] =
-            block.kept(policy, form.framework().memory.narrow_input_bytes.value);
+        result.kept[static_cast<std::size_t>(policy)] = block.kept(policy, kept_formats(form.framework().memory));
     for (Recompute const policy : {Recompute::selective, Recompute::full})
         result.rerun[static_cast<std::size_t>(policy)] =
             writer.write(form.pricer().price_ops(block, plan, floor, Pass::forward, policy), Half::whole, true);
@@ -220,7 +219,9 @@ StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
         }
         if (chunk + 1 == layout.chunk_layers.size()) {
             units.push_back({.block = embedding + 1, .kind = ProgramUnit::Kind::end});
-            if (model.mtp_modules > 0) units.push_back({.block = embedding + 2, .kind = ProgramUnit::Kind::end});
+            if (model.mtp_modules > 0)
+                units.push_back(
+                    {.block = embedding + 2, .recompute = recompute_of_mtp(plan), .kind = ProgramUnit::Kind::end});
         }
         // A rank without layers still has parameters to gather and reduce: with its first end.
         if (layout.stages[static_cast<std::size_t>(rank)].layers == 0 && !units.empty())

@@ -50,10 +50,7 @@ int memory(Options const& options, CLI::App const& app, CommandContext& context)
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     std::vector<StageMemory> const stages = memory_by_stage(form, plan);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
-    MemorySheet const sheet{question,      plan,
-                            graph,         stages,
-                            subject.limit, subject.framework.memory.narrow_input_bytes.value,
-                            digest(graph), variants_of(form, plan)};
+    MemorySheet const sheet{question, plan, graph, stages, subject.limit, digest(graph), variants_of(form, plan)};
     switch (format) {
         case Format::json: deliver(options.output, context, memory_json(sheet)); break;
         case Format::text: deliver(options.output, context, memory_text(sheet)); break;

@@ -1,7 +1,6 @@
 #include "cli/plan/memory_view.hpp"
 
 #include "cli/plan/report_view.hpp"
-#include "core/graph/copied_elements.hpp"
 #include "core/graph/step_graph.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
@@ -62,30 +61,20 @@ std::string state_text(MemorySheet const& s, std::size_t stage) {
 }
 
 /// The formula is of 16 bit.
-std::string formula_of(SavedTensor const& t, double input_bytes) {
-    if (t.narrow == NarrowInput::no || input_bytes >= 2) return std::string(t.formula);
+std::string formula_of(SavedTensor const& t, KeptFormats const& formats) {
+    if (t.copy != KeptCopy::none)
+        return fmt::format("{:g} {}", t.copy == KeptCopy::gate ? formats.gate_copy : formats.routed_copy, t.formula);
+    if (t.narrow == NarrowInput::no || formats.narrow_input >= 2) return std::string(t.formula);
     return fmt::format("{}{}, {:g}-byte inputs", t.formula, t.narrow == NarrowInput::beside ? " and a copy" : "",
-                       input_bytes);
+                       formats.narrow_input);
 }
 
-/// What the framework keeps beside the tensors of the graph.
-void add_copies(std::vector<KeptTensor>& out, MemorySheet const& s, StageContent const& content) {
-    FrameworkMemory const& framework = s.question.framework.memory;
-    CopiedBytes const copied = copied_bytes(copied_elements(s.question.model, s.question.workload, s.plan), framework);
-    auto const add = [&](char const* tensor, char const* formula, double factor, Bytes bytes, std::int64_t layers) {
-        if (bytes > Bytes{} && layers > 0)
-            out.push_back({.block = "framework",
-                           .tensor = tensor,
-                           .formula = fmt::format("{:g} {}", factor, formula),
-                           .per_layer = bytes,
-                           .layers = layers,
-                           .dropped_by = "full"});
-    };
-    std::int64_t moe_layers = 0;
-    for (std::size_t k = 0; k < s.graph.blocks.kinds.size(); ++k)
-        if (s.graph.blocks.kinds[k].moe) moe_layers += content.layers_of_kind[k];
-    add("copies of routed tokens", "T k h / t", framework.routed_token_bytes.value, copied.routed, moe_layers);
-    add("gate beside its product", "T f / t", framework.gated_extra_bytes.value, copied.gated, content.layers);
+std::string dropped_by(Rerun rerun) {
+    switch (rerun) {
+        case Rerun::selective: return "selective, full";
+        case Rerun::never: return "";
+        default: return "full";
+    }
 }
 
 /// Per microbatch over the stage's layers, and what recompute does to it.
@@ -113,6 +102,7 @@ std::size_t fullest_stage(std::vector<StageMemory> const& stages) {
 
 std::vector<KeptTensor> kept_tensors(MemorySheet const& s, std::size_t stage) {
     StageContent const& content = s.graph.layout.stages[stage];
+    KeptFormats const formats = kept_formats(s.question.framework.memory);
     std::vector<KeptTensor> out;
     auto const add = [&](Block const& block, std::int64_t times) {
         if (times == 0) return;
@@ -123,13 +113,15 @@ std::vector<KeptTensor> kept_tensors(MemorySheet const& s, std::size_t stage) {
                            .per_layer = block.input,
                            .layers = times,
                            .dropped_by = ""});
-        for (SavedTensor const& t : block.saved)
-            out.push_back({.block = block.name,
+        for (SavedTensor const& t : block.saved) {
+            if (t.kept(formats) == Bytes{}) continue;
+            out.push_back({.block = t.copy == KeptCopy::none ? block.name : "framework",
                            .tensor = std::string(t.name),
-                           .formula = formula_of(t, s.input_bytes),
-                           .per_layer = t.kept(s.input_bytes),
+                           .formula = formula_of(t, formats),
+                           .per_layer = t.kept(formats),
                            .layers = times,
-                           .dropped_by = t.dropped_by == Rerun::selective ? "selective, full" : "full"});
+                           .dropped_by = dropped_by(t.dropped_by)});
+        }
     };
     BlockSet const& blocks = s.graph.blocks;
     if (content.embedding) add(blocks.embedding, 1);
@@ -139,7 +131,6 @@ std::vector<KeptTensor> kept_tensors(MemorySheet const& s, std::size_t stage) {
         add(blocks.head, 1);
         add(blocks.mtp, blocks.mtp.saved.empty() ? 0 : 1);
     }
-    add_copies(out, s, content);
     return out;
 }
 

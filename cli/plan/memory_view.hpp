@@ -15,7 +15,6 @@ struct MemorySheet {
     StepGraph const& graph;
     std::vector<StageMemory> const& stages;
     MemoryLimit limit;
-    double input_bytes;  ///< `FrameworkMemory::narrow_input_bytes`
     std::string digest;
     struct Variant {
         std::string name;

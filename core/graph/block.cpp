@@ -1,6 +1,7 @@
 #include "core/graph/block.hpp"
 
 #include "core/graph/shapes.hpp"
+#include "core/spec/framework_profile.hpp"
 
 #include <algorithm>
 
@@ -42,7 +43,7 @@ bool runs_again(Recompute policy, Rerun rerun) {
     switch (policy) {
         case Recompute::none: return false;
         case Recompute::selective: return rerun == Rerun::selective;
-        case Recompute::full: return true;
+        case Recompute::full: return rerun != Rerun::never;
     }
     return false;
 }
@@ -62,15 +63,30 @@ Work Block::rerun_work(Recompute recompute) const {
     return total;
 }
 
-Bytes SavedTensor::kept(double input_bytes) const {
-    if (narrow == NarrowInput::no || input_bytes >= 2) return bytes;
-    return (narrow == NarrowInput::instead ? input_bytes / 2 : 1 + input_bytes / 2) * bytes;
+Recompute recompute_of_mtp(ParallelPlan const& plan) {
+    return plan.recompute_layers > 0 ? Recompute::none : plan.recompute;
 }
 
-Bytes Block::kept(Recompute recompute, double input_bytes) const {
+KeptFormats kept_formats(FrameworkMemory const& framework) {
+    return {.narrow_input = framework.narrow_input_bytes.value,
+            .gate_copy = framework.gated_extra_bytes.value,
+            .routed_copy = framework.routed_token_bytes.value};
+}
+
+Bytes SavedTensor::kept(KeptFormats const& formats) const {
+    switch (copy) {
+        case KeptCopy::none: break;
+        case KeptCopy::gate: return formats.gate_copy * bytes;
+        case KeptCopy::routed: return formats.routed_copy * bytes;
+    }
+    if (narrow == NarrowInput::no || formats.narrow_input >= 2) return bytes;
+    return (narrow == NarrowInput::instead ? formats.narrow_input / 2 : 1 + formats.narrow_input / 2) * bytes;
+}
+
+Bytes Block::kept(Recompute recompute, KeptFormats const& formats) const {
     Bytes total = input;
     for (SavedTensor const& tensor : saved)
-        if (!runs_again(recompute, tensor.dropped_by)) total += tensor.kept(input_bytes);
+        if (!runs_again(recompute, tensor.dropped_by)) total += tensor.kept(formats);
     return total;
 }
 

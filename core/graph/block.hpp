@@ -11,21 +11,35 @@
 
 namespace sextant {
 
+struct FrameworkMemory;
+
 /// What a framework that keeps the inputs of narrow products (fp8, fp4) as narrow as they are makes of a tensor:
 /// nothing, a narrow tensor in its place, or a narrow copy beside it (an op that is no product needs it in 16 bit).
 enum class NarrowInput : std::uint8_t { no, instead, beside };
+
+/// A copy that some frameworks keep beside the tensors of the graph, in bytes an element of their own: of a gate beside
+/// its product, where the two are not one kernel; of routed tokens, as they are permuted and combined.
+enum class KeptCopy : std::uint8_t { none, gate, routed };
+
+/// Bytes an element of what frameworks keep otherwise than the graph says (`FrameworkMemory`).
+struct KeptFormats {
+    double narrow_input = 2;  ///< of the input of a product in fp8 or fp4
+    double gate_copy = 0;
+    double routed_copy = 0;
+};
+KeptFormats kept_formats(FrameworkMemory const& framework);
 
 /// A tensor that the forward pass keeps for the backward pass, on one rank, of one microbatch.
 struct SavedTensor {
     std::string_view name;
     std::string_view formula;  ///< bytes in terms of T (tokens of the rank), h, f, a, d, s, b, t
-    Bytes bytes;
+    Bytes bytes;               ///< of a copy: one an element
     /// The weakest recompute policy under which the tensor is not kept. A layer's input is kept under every policy: it
     /// is not in this list but in `Block::input`.
     Rerun dropped_by = Rerun::full;
     NarrowInput narrow = NarrowInput::no;
-    /// Bytes where a framework keeps inputs of narrow products in so many bytes an element.
-    [[nodiscard]] Bytes kept(double input_bytes) const;
+    KeptCopy copy = KeptCopy::none;
+    [[nodiscard]] Bytes kept(KeptFormats const& formats) const;
 };
 
 /// Parameters that one rank holds of something, by how ZeRO may shard them.
@@ -66,13 +80,16 @@ struct Block {
     [[nodiscard]] Work work(Pass pass) const;
     /// Extra forward work under a recompute policy.
     [[nodiscard]] Work rerun_work(Recompute recompute) const;
-    /// Bytes kept for the backward pass under a recompute policy, the input included. `input_bytes`: an element of an
-    /// input of narrow products.
-    [[nodiscard]] Bytes kept(Recompute recompute, double input_bytes = 2) const;
+    /// Bytes kept for the backward pass under a recompute policy, the input included.
+    [[nodiscard]] Bytes kept(Recompute recompute, KeptFormats const& formats = {}) const;
 };
 
 /// True if this recompute policy runs `rerun` ops again.
 bool runs_again(Recompute policy, Rerun rerun);
+
+/// What of a plan's recompute is for multi-token-prediction modules: all but the first layers of a stage, which are
+/// counted without them. Source: Megatron-Core, `multi_token_prediction.py`.
+Recompute recompute_of_mtp(ParallelPlan const& plan);
 
 /// Whether products are counted one by one to say what of a layer runs again, torchtitan's policy by op. Then those of
 /// queries, keys and values are three and those of gate and up two; otherwise each is one.
@@ -86,7 +103,8 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
 Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 /// Final norm, output matrix, cross entropy (last stage). A tied output matrix is not among its parameters.
 Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
-/// Multi-token-prediction modules with their share of the head (last stage). Empty ops if the model has none.
+/// Multi-token-prediction modules with their share of the head (last stage), which no policy runs again. Empty ops if
+/// the model has none.
 Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 
 /// Attention over chosen keys of sequences longer than what is chosen: all heads of a rank over one latent.

@@ -71,15 +71,19 @@ Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape
 Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
     BlockBuilder b("mtp", model, plan, sequence);
     for (std::int64_t module = 0; module < model.mtp_modules; ++module) {
+        double const elements = b.norm_tokens * b.hidden;
+        b.block.input += 4 * elements * units::B;  // hidden states and embeddings
         b.norm("mtp hidden norm");
         b.norm("mtp embedding norm");
         b.gemm("mtp projection", model.hidden / plan.tp, 2 * model.hidden);
-        b.keep("mtp norms and projection", "10 T h [/t with SP]", 10 * b.norm_tokens * b.hidden);
+        b.keep("mtp norms and projection", "6 T h [/t with SP]", 6 * elements);
         Block const layer = build_layer(model, model.layers.back(), plan, sequence);
         b.block.ops.insert(b.block.ops.end(), layer.ops.begin(), layer.ops.end());
         b.block.saved.insert(b.block.saved.end(), layer.saved.begin(), layer.saved.end());
-        b.block.input += layer.input;
-        append_vocabulary_product(b);
+        b.outside_layers([&] {
+            b.keep("linear input", "2 T h [/t with SP]", 2 * elements);
+            append_vocabulary_product(b);
+        });
         b.hold(mtp_parameters(model));
     }
     return std::move(b.block);

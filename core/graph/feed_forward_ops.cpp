@@ -27,6 +27,7 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
         // Read the projection(s), write the activation; a gated unit reads two.
         b.streaming("activation", (gated ? 6.0 : 4.0) * tokens * f, 1.7);
         if (b.needs_input({AdapterTarget::down})) b.keep_input("activation output", "2 T f / t", 2 * tokens * f);
+        if (gated) b.keep_copy(KeptCopy::gate, "gate beside its product", "T f / t", tokens * f);
     });
     b.gemm(last_product, b.model.hidden, width);
     b.adapters({AdapterTarget::down}, b.tokens, b.model.hidden, width, Split::input);
@@ -60,6 +61,8 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     b.module(RecomputeModule::moe_act, [&] {
         b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
         if (b.needs_input({})) b.keep_input("expert activation output", "2 T k f_e / t", 2 * received * f);
+        if (b.model.mlp.gated)
+            b.keep_copy(KeptCopy::gate, "expert gate beside its product", "T k f_e / t", received * f);
     });
     b.dequantise(elements(down));
     b.block.ops.push_back({.name = "experts down", .what = down});
@@ -96,7 +99,10 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     append_experts(b, moe, received);
     // Where tokens are sent once per domain, they are weighted by their experts' scores before they are multiplied by
     // the last matrix, and no output is needed again.
-    if (plan.dispatcher == Dispatcher::all_to_all) b.keep("expert outputs", "2 T k h / t", received * token_bytes);
+    if (plan.dispatcher == Dispatcher::all_to_all) {
+        b.keep("expert outputs", "2 T k h / t", received * token_bytes);
+        b.keep_copy(KeptCopy::routed, "copies of routed tokens", "T k h / t", received * b.hidden);
+    }
     if (plan.expert_tp > 1)
         b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes,
                      Passes::both);

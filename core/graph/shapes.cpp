@@ -101,11 +101,16 @@ void BlockBuilder::keep_input(std::string_view name, std::string_view formula, d
     if (is_narrow(plan.precision)) block.saved.back().narrow = narrow;
 }
 
-void BlockBuilder::run_again(std::size_t first_op, std::size_t first_saved) {
+void BlockBuilder::keep_copy(KeptCopy copy, std::string_view name, std::string_view formula, double elements) {
+    keep(name, formula, elements);
+    block.saved.back().copy = copy;
+}
+
+void BlockBuilder::mark(std::size_t first_op, std::size_t first_saved, Rerun rerun) {
     for (std::size_t i = first_op; i < block.ops.size(); ++i)
-        block.ops[i].rerun = Rerun::selective;
+        block.ops[i].rerun = rerun;
     for (std::size_t i = first_saved; i < block.saved.size(); ++i)
-        block.saved[i].dropped_by = Rerun::selective;
+        block.saved[i].dropped_by = rerun;
 }
 
 void BlockBuilder::hold(std::vector<Parameter> const& parameters) {

@@ -55,6 +55,7 @@ public:
     /// A tensor that products of the plan's precision read. `narrow`: what becomes of it where these are narrow.
     void keep_input(std::string_view name, std::string_view formula, double bytes,
                     NarrowInput narrow = NarrowInput::instead);
+    void keep_copy(KeptCopy copy, std::string_view name, std::string_view formula, double elements);
     void hold(std::vector<Parameter> const& parameters);
     /// Calls `append`. Where the plan's selective recompute names the module, ops that were appended run again and what
     /// they keep is dropped.
@@ -63,7 +64,16 @@ public:
         std::size_t const ops = block.ops.size();
         std::size_t const saved = block.saved.size();
         append();
-        if (plan.recompute_modules.has(name)) run_again(ops, saved);
+        if (plan.recompute_modules.has(name)) mark(ops, saved, Rerun::selective);
+    }
+
+    /// Calls `append`. No policy runs its ops again or drops what they keep.
+    template <class Append>
+    void outside_layers(Append append) {
+        std::size_t const ops = block.ops.size();
+        std::size_t const saved = block.saved.size();
+        append();
+        mark(ops, saved, Rerun::never);
     }
 
     /// Whether the backward pass needs the input of these layers: for their weights, or for an adapter on one of them.
@@ -85,7 +95,7 @@ public:
     Block block;
 
 private:
-    void run_again(std::size_t first_op, std::size_t first_saved);
+    void mark(std::size_t first_op, std::size_t first_saved, Rerun rerun);
 };
 
 /// Sums what one rank holds of a list of weights under the plan's tp, ep and expert_tp.

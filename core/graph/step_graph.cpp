@@ -47,6 +47,7 @@ void add_block(Hash& hash, Block const& block) {
         }
     }
     for (SavedTensor const& tensor : block.saved) {
+        if (tensor.copy != KeptCopy::none) continue;  // not work, but a framework's way with it
         hash.add(tensor.name);
         hash.add(tensor.bytes.base());
     }
@@ -58,14 +59,17 @@ void add_block(Hash& hash, Block const& block) {
     }
 }
 
+/// What a block of a stage is, of which recompute runs parts again.
+enum class Part : std::uint8_t { layer, end, mtp };
+
 template <class F>
 Work sum_over_stage(StepGraph const& graph, std::size_t stage, F&& work_of_block) {
     StageContent const& content = graph.layout.stages[stage];
     auto const copies = static_cast<double>(graph.layout.copies);
     Work total;
-    auto const add = [&](Block const& block, double count, bool is_layer) {
+    auto const add = [&](Block const& block, double count, Part part) {
         double const times = count / copies;
-        Work w = work_of_block(block, is_layer);
+        Work w = work_of_block(block, part);
         w.executed *= times;
         w.model *= times;
         w.moved *= times;
@@ -73,11 +77,11 @@ Work sum_over_stage(StepGraph const& graph, std::size_t stage, F&& work_of_block
         total += w;
     };
     for (std::size_t k = 0; k < graph.blocks.layers.size(); ++k)
-        add(graph.blocks.layers[k], static_cast<double>(content.layers_of_kind[k]), true);
-    if (content.embedding) add(graph.blocks.embedding, 1, false);
+        add(graph.blocks.layers[k], static_cast<double>(content.layers_of_kind[k]), Part::layer);
+    if (content.embedding) add(graph.blocks.embedding, 1, Part::end);
     if (content.head) {
-        add(graph.blocks.head, 1, false);
-        add(graph.blocks.mtp, 1, false);
+        add(graph.blocks.head, 1, Part::end);
+        add(graph.blocks.mtp, 1, Part::mtp);
     }
     return total;
 }
@@ -146,13 +150,15 @@ std::string digest(StepGraph const& graph) {
 }
 
 Work stage_work(StepGraph const& graph, std::size_t stage, Pass pass) {
-    return sum_over_stage(graph, stage, [&](Block const& block, bool) { return block.work(pass); });
+    return sum_over_stage(graph, stage, [&](Block const& block, Part) { return block.work(pass); });
 }
 
 Work stage_rerun_work(StepGraph const& graph, std::size_t stage) {
     double const share = recomputed_share(graph.plan, graph.layout.stages[stage].layers);
-    return sum_over_stage(graph, stage, [&](Block const& block, bool is_layer) {
-        Work w = is_layer ? block.rerun_work(graph.plan.recompute) : Work{};
+    return sum_over_stage(graph, stage, [&](Block const& block, Part part) {
+        if (part == Part::end) return Work{};
+        if (part == Part::mtp) return block.rerun_work(recompute_of_mtp(graph.plan));
+        Work w = block.rerun_work(graph.plan.recompute);
         w.executed *= share;
         w.model *= share;
         w.moved *= share;

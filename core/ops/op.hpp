@@ -110,8 +110,9 @@ enum class Pass : std::uint8_t { forward, backward };
 /// In which passes an op appears (most appear in both; a collective's backward is an op of its own).
 enum class Passes : std::uint8_t { forward, backward, both };
 /// The weakest recompute policy that runs the op again. `full` runs every forward op of a layer again, but for those
-/// behind the last tensor that the backward pass needs (`to_the_end`) where the framework stops there.
-enum class Rerun : std::uint8_t { selective, full, to_the_end };
+/// behind the last tensor that the backward pass needs (`to_the_end`) where the framework stops there. `never`: it is
+/// of no layer.
+enum class Rerun : std::uint8_t { selective, full, to_the_end, never };
 /// Whether frameworks run a communication beside independent compute anyway.
 enum class Hiding : std::uint8_t { exposed, hidden };
 

@@ -23,6 +23,7 @@ struct ScheduleTraits {
     std::int64_t least_chunks = 1;  ///< vpp
     std::int64_t most_chunks = 1;
     Switch split_backward = Switch::off;      ///< runs the weight half of backwards apart
+    Switch pairs = Switch::off;               ///< runs forwards beside backwards
     std::int64_t microbatches_per_stage = 0;  ///< least number of microbatches, in stages
     Switch even = Switch::off;                ///< needs even numbers of stages and of microbatches
 
@@ -45,7 +46,7 @@ inline constexpr std::array<ScheduleTraits, 10> schedule_traits{{
     {.schedule = Schedule::gpipe},
     {.schedule = Schedule::one_f_one_b},
     {.schedule = Schedule::interleaved, .least_chunks = 2, .most_chunks = any_number},
-    {.schedule = Schedule::overlapped, .most_chunks = any_number},
+    {.schedule = Schedule::overlapped, .most_chunks = any_number, .pairs = Switch::on},
     {.schedule = Schedule::breadth_first, .most_chunks = any_number},
     {.schedule = Schedule::zb_h1, .split_backward = Switch::on},
     {.schedule = Schedule::zb_h2, .split_backward = Switch::on},
@@ -57,6 +58,7 @@ inline constexpr std::array<ScheduleTraits, 10> schedule_traits{{
     {.schedule = Schedule::dualpipe,
      .placement = ChunkPlacement::both_ways,
      .split_backward = Switch::on,
+     .pairs = Switch::on,
      .microbatches_per_stage = 2,
      .even = Switch::on},
     {.schedule = Schedule::dualpipe_v,
@@ -64,6 +66,7 @@ inline constexpr std::array<ScheduleTraits, 10> schedule_traits{{
      .least_chunks = 2,
      .most_chunks = 2,
      .split_backward = Switch::on,
+     .pairs = Switch::on,
      .microbatches_per_stage = 2},
 }};
 

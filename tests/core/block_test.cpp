@@ -368,6 +368,24 @@ TEST_CASE("a model without multi-token prediction has an empty block for it", "[
     CHECK(build_mtp(model, {}, 1024).parameters.total() == number(count_parameters(model).mtp));
 }
 
+TEST_CASE("what predicts further tokens runs again like a layer, but not its share of the head", "[INV-7]") {
+    ModelSpec model = llama(2048, 16, 4, 2, 5632);
+    model.mtp_modules = 1;
+    Block const mtp = build_mtp(model, {}, 1024);
+    Block const layer = build_layer(model, model.layers.back(), {}, 1024);
+    double const tensor = 2.0 * 1024 * 2048;
+    CHECK(mtp.kept(Recompute::full).base() == 3 * tensor);  // hidden states, embeddings, what the output matrix reads
+    CHECK((mtp.kept(Recompute::none) - layer.kept(Recompute::none)).base() == 5 * tensor);
+    CHECK(mtp.kept(Recompute::none) - mtp.kept(Recompute::selective) ==
+          layer.kept(Recompute::none) - layer.kept(Recompute::selective));
+    CHECK(mtp.rerun_work(Recompute::selective).executed == layer.rerun_work(Recompute::selective).executed);
+    Flops const projection = 2.0 * 1024 * 2048 * 4096 * units::flop;
+    CHECK((mtp.rerun_work(Recompute::full).executed - layer.rerun_work(Recompute::full).executed).base() ==
+          Approx(projection.base()));
+    CHECK(recompute_of_mtp({.recompute = Recompute::full}) == Recompute::full);
+    CHECK(recompute_of_mtp({.recompute = Recompute::full, .recompute_layers = 1}) == Recompute::none);
+}
+
 TEST_CASE("Newton-Schulz steps of a layer are those of its matrices, cut along their longer sides", "[INV-6]") {
     double const h = 2048;
     auto const steps = [](double m, double n) { return 5 * (4 * m * m * n + 2 * m * m * m); };

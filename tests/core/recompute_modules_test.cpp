@@ -35,10 +35,12 @@ std::set<std::string> again(Block const& block) {
     return names;
 }
 
+/// Tensors of the graph; copies of them are a framework's.
 std::set<std::string> dropped(Block const& block) {
     std::set<std::string> names;
     for (SavedTensor const& tensor : block.saved)
-        if (runs_again(Recompute::selective, tensor.dropped_by)) names.emplace(tensor.name);
+        if (tensor.copy == KeptCopy::none && runs_again(Recompute::selective, tensor.dropped_by))
+            names.emplace(tensor.name);
     return names;
 }
 
@@ -141,7 +143,9 @@ TEST_CASE("recompute by op keeps every second product, attention and reduce-scat
 TEST_CASE("inputs of fp8 products are kept narrow where the framework does so, once or beside", "[INV-6]") {
     ModelSpec const model = llama(4096, 32, 8, 1, 14336);
     auto const kept = [&](Precision precision, double input_bytes) {
-        return layer_of(model, selective({Module::core_attn}, precision)).kept(Recompute::none, input_bytes).base();
+        return layer_of(model, selective({Module::core_attn}, precision))
+            .kept(Recompute::none, {.narrow_input = input_bytes})
+            .base();
     };
     CHECK(kept(Precision::bf16, 1) == kept(Precision::bf16, 2));
     CHECK(kept(Precision::fp8, 2) == kept(Precision::bf16, 2));
@@ -170,6 +174,37 @@ TEST_CASE("tokens that are sent once per domain leave no copies beside the exper
     Bytes const copied = layer_of(model, plan).kept(Recompute::none);
     plan.dispatcher = Dispatcher::deduplicated;
     CHECK((copied - layer_of(model, plan).kept(Recompute::none)).base() == 2.0 * 4096 * 2 * 2048);
+}
+
+TEST_CASE("copies that a framework keeps go with the tensors that they are of", "[INV-6]") {
+    ModelSpec const dense = llama(4096, 32, 8, 1, 14336), experts = mixture(4096, 1, 8, 2, 14336);
+    constexpr double tokens = 4096;
+    auto const copies = [](ModelSpec const& model, RecomputeModules modules, KeptFormats const& formats,
+                           Recompute policy = Recompute::selective) {
+        Block const block = layer_of(model, selective(modules));
+        return (block.kept(policy, formats) - block.kept(policy)).base();
+    };
+    KeptFormats const gate{.gate_copy = 2}, routed{.routed_copy = 6};
+    CHECK(copies(dense, {Module::core_attn}, gate) == 2 * tokens * 14336);
+    CHECK(copies(dense, {Module::core_attn}, routed) == 0);
+    for (Module const module : {Module::mlp, Module::mlp_act, Module::op})
+        CHECK(copies(dense, {module}, gate) == 0);
+
+    CHECK(copies(experts, {Module::core_attn}, gate) == 2 * 2 * tokens * 14336);
+    CHECK(copies(experts, {Module::core_attn}, routed) == 6 * 2 * tokens * 4096);
+    CHECK(copies(experts, {Module::moe_act}, gate) == 0);
+    CHECK(copies(experts, {Module::moe_act}, routed) > 0);
+    for (Module const module : {Module::moe, Module::op}) {
+        CHECK(copies(experts, {module}, gate) == 0);
+        CHECK(copies(experts, {module}, routed) == 0);
+    }
+    CHECK(copies(experts, {Module::core_attn}, routed, Recompute::full) == 0);
+
+    ModelSpec narrow = experts;  // experts have a width of their own, and shared ones another
+    narrow.moe->intermediate = 1024;
+    narrow.moe->shared_intermediate = 512;
+    CHECK(copies(narrow, {Module::core_attn}, gate) == 2 * tokens * (2 * 1024 + 512));
+    CHECK(copies(narrow, {Module::shared_experts}, gate) == 2 * tokens * 2 * 1024);
 }
 
 TEST_CASE("more modules keep less and run more again, up to full recompute", "[INV-7]") {

@@ -133,26 +133,31 @@ TEST_CASE("gradients in bf16 take the weights' two bytes, and nothing where they
     CHECK(state_bytes(memory, plan, 1).gradients == 4);
 }
 
-TEST_CASE("copies of every layer are held with each microbatch in flight, unless all layers run again", "[INV-21]") {
+TEST_CASE("a layer that runs again lies beside logits of other microbatches, and of the other pass of a pair",
+          "[INV-21]") {
     FrameworkMemory memory = plain_memory();
-    memory.gated_extra_bytes.value = 2;
-    memory.routed_token_bytes.value = 6;
+    memory.logits_bytes.value = 10;
     StageLoad load;
-    load.layers = 5;
-    load.moe_layers = 3;
-    load.in_flight = 4;
-    load.copied = {.gated = 10, .routed = 7};
-    CopiedBytes const copied = copied_bytes(load.copied, memory);
-    CHECK(copied.gated.base() == 20);
-    CHECK(copied.routed.base() == 42);
-    CHECK(stage_memory(load, {}, memory).activations.base() == 4 * (5 * 20 + 3 * 42));
-    ParallelPlan again;
-    again.recompute = Recompute::full;
-    CHECK(stage_memory(load, again, memory).activations == Bytes{});
-    again.recompute_layers = 2;  // the layers that do not run again have theirs
-    CHECK(stage_memory(load, again, memory).activations.base() == Approx(3.0 / 5 * 4 * (5 * 20 + 3 * 42)));
-    again.recompute_layers = 5;  // as many as there are: all
-    CHECK(stage_memory(load, again, memory).activations == Bytes{});
+    load.logits = 1e9;
+    load.microbatches = 8;
+    load.working_layer = 100 * units::GB;
+    ParallelPlan plan{.pp = 4};
+    auto const needs = [&] { return stage_memory(load, plan, memory).logits; };
+    plan.schedule = Schedule::one_f_one_b;
+    CHECK(needs() == 100 * units::GB);
+    plan.schedule = Schedule::gpipe;
+    CHECK(needs() == 170 * units::GB);
+    plan.schedule = Schedule::zb_h1;
+    load.postponed_logits = 3;
+    CHECK(needs() == 106 * units::GB);
+    load.postponed_logits = 0;
+    load.pairs = true;
+    plan.schedule = Schedule::dualpipe;
+    CHECK(needs() == 110 * units::GB);
+    load.working_layer = {};
+    CHECK(needs() == 10 * units::GB);  // the passes of a pair are of two stages
+    plan.schedule = Schedule::overlapped;
+    CHECK(needs() == 20 * units::GB);
 }
 
 TEST_CASE("a fused cross entropy needs its own bytes per logit, once", "[INV-21]") {

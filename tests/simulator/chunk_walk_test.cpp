@@ -297,10 +297,12 @@ TEST_CASE("with passes in pairs two microbatches have their logits at a time", "
                 StageLoad load;
                 load.logits = 1000;
                 load.microbatches = static_cast<double>(m);
+                load.pairs = pairs_on_rank(pp, vpp, m, pp - 1) > 0;
                 FrameworkMemory memory;
                 memory.logits_bytes.value = 10;
                 ParallelPlan plan = pipeline_of(Schedule::overlapped, pp, vpp);
                 CHECK(stage_memory(load, plan, memory).logits.base() == static_cast<double>(10000 * most));
+                load.pairs = false;
                 plan.schedule = Schedule::one_f_one_b;
                 CHECK(stage_memory(load, plan, memory).logits.base() == 10000);
             }
