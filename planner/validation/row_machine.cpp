@@ -3,6 +3,7 @@
 #include "core/text.hpp"
 #include "planner/validation/row_adapters.hpp"
 #include "planner/validation/row_release.hpp"
+#include "planner/validation/row_spelling.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "planner/validation/training_case.hpp"
 
@@ -221,7 +222,7 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
     out.kinship = named.kinship;
     if (named.kinship == Kinship::kin)
         out.assumptions.push_back(fmt::format("constants of {} for a framework like it", family));
-    if (family == fallback_family && is_mlperf_adapters(row)) {
+    if (family == fallback_family && (is_mlperf_adapters(row) || is_mlperf_nemo(row))) {
         family = "megatron";
         out.assumptions.emplace_back("NeMo, from which the submissions of this benchmark are derived");
     }

@@ -153,7 +153,12 @@ void apply_stages(TrainingRow const& row, TrainingCase& out) {
     plan.vpp = std::max<std::int64_t>(1, row.vpp.value_or(1));
     bool const interleaved =
         has_one_of({"interleaved", "virtual", "vpp"}) && !has_one_of({"non-interleav", "noninterleav"});
-    if (!row.vpp && (interleaved || row.notes_have("interleaving used for PP>1"))) {
+    // The runs of Megatron-LM's README overlap the sends of a pipeline ("enabled by default"), which arguments.py turns
+    // off where nothing is interleaved.
+    bool const by_source =
+        row.notes_have("interleaving used for PP>1") ||
+        (row.source_id == "megatron-lm-readme" && row.notes_have("virtual pipeline size not stated"));
+    if (!row.vpp && (interleaved || by_source)) {
         plan.vpp = smallest_interleaving(layers, plan.pp);
         out.assumptions.emplace_back("smallest even interleaving, degree not stated");
     }

@@ -224,8 +224,9 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         out.assumptions.emplace_back("fused cross entropy, the default of llm-foundry");
     }
     // grad_reduce_in_fp32 is False in the recipes whose speed NVIDIA publishes (NeMo's scripts/performance, those of
-    // Megatron-Bridge).
-    if (row.source_id.starts_with("nvidia-") && plan.precision != Precision::fp16 && !plan.adapters.on()) {
+    // Megatron-Bridge) and in its submissions to MLPerf (pretrain.py of training_results_v5.0).
+    bool const by_nvidia = row.source_id.starts_with("nvidia-") || is_mlperf_nemo(row);
+    if (by_nvidia && plan.precision != Precision::fp16 && !plan.adapters.on()) {
         plan.gradients = GradientFormat::bf16;
         out.assumptions.emplace_back("gradients in bf16, as in NVIDIA's performance recipes");
     }

@@ -88,6 +88,11 @@ Precision scaled_fp8(std::string const& text, AcceleratorProfile const& accelera
 
 }  // namespace
 
+bool is_mlperf_nemo(TrainingRow const& row) {
+    // config_DGXB200_8x8x1xtp1pp1cp2_8b.sh: nodes, accelerators of one, micro-batch, layout.
+    return row.source_id.starts_with("mlperf") && row.notes_have("config_") && row.notes_have("xtp");
+}
+
 Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     std::string const text = lower_case(row.precision);
     if (has(text, "fp4")) return Precision::fp4;
@@ -105,7 +110,7 @@ Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     if (!text.empty()) throw RowSkip("precision '" + row.precision + "' is not known here");
     bool const has_fp8 = out.cluster->accelerator.peak.contains(Precision::fp8);
     std::string const& family = out.framework->name;
-    if (has_fp8 && is_mlperf_adapters(row)) {
+    if (has_fp8 && (is_mlperf_adapters(row) || is_mlperf_nemo(row))) {
         out.assumptions.emplace_back("fp8 as every submission of this benchmark that states a precision");
         return Precision::fp8;
     }

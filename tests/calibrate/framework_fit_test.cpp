@@ -104,7 +104,7 @@ TEST_CASE("fit_framework: what is known of a host otherwise holds where no step 
     World const world;  // its steps are longer than any floor
     auto const known = factors_known_otherwise("megatron");
     REQUIRE(known.size() == 2);
-    CHECK(factors_known_otherwise("fsdp").empty());
+    CHECK(factors_known_otherwise("nanotron").empty());
     FrameworkProfile profile = world.start;
     profile.timing = fit_framework(world.start, world.pointers(), options, known).timing;
     auto const floors = [&](char const* generation) {
@@ -113,6 +113,17 @@ TEST_CASE("fit_framework: what is known of a host otherwise holds where no step 
     };
     CHECK(floors("hopper") == Approx(3.7).epsilon(0.02));
     CHECK(floors("ampere") == Approx(2.2).epsilon(0.02));
+}
+
+TEST_CASE("fit_framework: attention of frameworks that run Ampere's instructions on Hopper is held slower there") {
+    for (char const* const name : {"fsdp", "torchtitan"}) {
+        auto const known = factors_known_otherwise(name);
+        REQUIRE(known.size() == 1);
+        CHECK(known[0].key == "attention_scale");
+        CHECK(known[0].generation == "hopper");
+        CHECK(known[0].value < 0.7);
+    }
+    CHECK(factors_known_otherwise("maxtext").empty());  // cuDNN's kernels
 }
 
 TEST_CASE("fit_framework: a generation without rows takes what other frameworks found of it") {

@@ -84,3 +84,21 @@ TEST_CASE("rows of MLPerf's adapters: NeMo in fp8 where neither is stated, with 
     CHECK(built(row).plan.recompute_layers == 21);
     CHECK(c.assumptions.size() >= 2);
 }
+
+TEST_CASE(
+    "rows of MLPerf's pretraining: NeMo in fp8 with gradients in bf16 where a configuration of NVIDIA's is named") {
+    TrainingRow row = complete_row();
+    row.source_id = "mlperf-pretrain";
+    row.gpu = "H100-80GB";
+    row.framework = "PyTorch NVIDIA Release 25.09";
+    row.precision = "";
+    CHECK(skip_reason([&](TrainingRow& r) { r = row; }).find("precision") != std::string::npos);
+    row.notes = "layout from submission config config_DGXB200_8x8x1xtp1pp1cp2_8b.sh, matched by node count";
+    TrainingCase const c = built(row);
+    CHECK(c.framework->name == "megatron");
+    CHECK(c.plan.precision == Precision::fp8);
+    CHECK(c.plan.gradients == GradientFormat::bf16);
+    row.notes = "layout from submission config config_MI300X_1x8x1.sh";
+    row.precision = "BF16";
+    CHECK(built(row).framework->name == "generic");
+}

@@ -31,6 +31,20 @@ TEST_CASE("a row that overlaps the exchanges of its experts runs its passes in p
     CHECK(built(row).plan.schedule == Schedule::one_f_one_b);
 }
 
+TEST_CASE("runs whose source overlaps the sends of pipelines are interleaved, in a degree that is not stated") {
+    TrainingRow row = complete_row();
+    row.pp = 2;
+    row.dp = 4;
+    row.notes = "tp-comm-overlap on; micro-batch and virtual pipeline size not stated";
+    CHECK(built(row).plan.schedule == Schedule::one_f_one_b);
+    row.source_id = "megatron-lm-readme";
+    TrainingCase const c = built(row);
+    CHECK(c.plan.schedule == Schedule::interleaved);
+    CHECK(c.plan.vpp == 2);
+    row.notes = "virtual pipeline size 1";
+    CHECK(built(row).plan.schedule == Schedule::one_f_one_b);
+}
+
 TEST_CASE("interleaved chunks that cannot be equal are full, with short ends") {
     auto const stages = [](std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
         TrainingRow row = complete_row();
