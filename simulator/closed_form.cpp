@@ -204,7 +204,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     add_weights(load, shape, run.content, plan);
     if (run.content.head) {
         load.logits =
-            tokens * as_double(padded_vocabulary(model_.vocab, plan.tp)) / tp * as_double(1 + model_.mtp_modules);
+            tokens * as_double(padded_vocabulary(model_.vocab, plan)) / tp * as_double(1 + model_.mtp_modules);
         load.postponed_logits =
             as_double(postponed_head_weights(plan.schedule, plan.pp, microbatches(plan, workload_)));
     }

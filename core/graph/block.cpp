@@ -107,8 +107,8 @@ BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, Sequence
     return set;
 }
 
-std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t tp) {
-    std::int64_t const multiple = 128 * tp;
+std::int64_t padded_vocabulary(std::int64_t vocab, ParallelPlan const& plan) {
+    std::int64_t const multiple = plan.vocab_multiple * plan.tp;
     return (vocab + multiple - 1) / multiple * multiple;
 }
 

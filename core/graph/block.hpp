@@ -125,7 +125,7 @@ struct BlockSet {
 };
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 
-/// Vocabulary rows after padding to a multiple of 128 per tensor-parallel rank, as Megatron-LM pads.
-std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t tp);
+/// Vocabulary rows after padding to the plan's multiple per tensor-parallel rank, as Megatron-LM pads.
+std::int64_t padded_vocabulary(std::int64_t vocab, ParallelPlan const& plan);
 
 }  // namespace sextant

@@ -165,7 +165,7 @@ LocalParameters local_parameters(std::vector<Parameter> const& parameters, Paral
             case Sharding::tensor:
             case Sharding::heads: dense(static_cast<double>(p.tensor_shards(plan.tp))); break;
             case Sharding::vocabulary: {
-                double const rows = static_cast<double>(padded_vocabulary(p.rows, plan.tp)) / tp;
+                double const rows = static_cast<double>(padded_vocabulary(p.rows, plan)) / tp;
                 local.dense += rows * static_cast<double>(p.columns * p.copies);
                 local.embedding += rows * static_cast<double>(p.columns * p.copies);
                 break;

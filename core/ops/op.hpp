@@ -80,6 +80,7 @@ struct Streaming {
     Bytes forward;
     Bytes backward;
     std::int64_t kernels = 1;  ///< launches when nothing is fused (backward: the same number)
+    bool counted = false;      ///< pass by pass: no framework takes more (`FrameworkTiming::activation_passes`)
 };
 
 enum class CollectiveKind : std::uint8_t {

@@ -228,7 +228,7 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
 
 Seconds LayerCosts::head(std::int64_t samples) {
     ModelSpec const& model = what_.model;
-    std::int64_t const width = padded_vocabulary(model.vocab, what_.plan.tp) / what_.plan.tp;
+    std::int64_t const width = padded_vocabulary(model.vocab, plan_) / plan_.tp;
     Seconds time = product(samples, width, model.hidden, wide_);
     Bytes const logits = 4.0 * static_cast<double>(samples * width * what_.plan.tp) * units::B;
     if (!gather_.empty()) time += gather_.time(logits / 2.0);

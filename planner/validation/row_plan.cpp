@@ -217,6 +217,10 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     }
     if (by_megatron && is_gpt(out.model) && !is_sailor(row)) plan.dropout = Switch::on;
     if (is_megatron_test(row)) plan.dropout = Switch::on;
+    if (row.source_id == "vtrain-single") {  // vocab_size // world_size of its src/model/gpt_modeling.py
+        plan.vocab_multiple = 1;
+        out.assumptions.emplace_back("vocabulary not padded, as in vTrain's model");
+    }
     if (row.notes_have("cross-entropy-loss-fusion=True")) plan.fused_cross_entropy = Switch::on;
     // loss_fn of MPT models is 'fused_crossentropy' where a configuration does not say otherwise.
     if (row.source_id.starts_with("llm-foundry")) {

@@ -346,13 +346,14 @@ TEST_CASE("tensor parallelism divides matrices and repeats norms", "[INV-9]") {
 }
 
 TEST_CASE("the vocabulary is padded to a multiple of 128 per tensor-parallel rank", "[INV-9]") {
-    CHECK(padded_vocabulary(50257, 1) == 50304);
-    CHECK(padded_vocabulary(50257, 8) == 51200);  // the V of arXiv:2104.04473
+    CHECK(padded_vocabulary(50257, {}) == 50304);
+    CHECK(padded_vocabulary(50257, {.tp = 8}) == 51200);  // the V of arXiv:2104.04473
+    CHECK(padded_vocabulary(50257, {.tp = 8, .vocab_multiple = 1}) == 50264);
     std::mt19937_64 random(5);
     for (int i = 0; i < 200; ++i) {
         auto const vocab = static_cast<std::int64_t>(1 + random() % 300000);
         auto const tp = pick<std::int64_t>(random, {1, 2, 3, 8, 64});
-        std::int64_t const padded = padded_vocabulary(vocab, tp);
+        std::int64_t const padded = padded_vocabulary(vocab, {.tp = tp});
         CHECK(padded >= vocab);
         CHECK(padded - vocab < 128 * tp);
         CHECK(padded % (128 * tp) == 0);
