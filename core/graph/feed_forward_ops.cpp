@@ -82,7 +82,7 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     double const received = sent * static_cast<double>(plan.expert_tp);
     double const token_bytes = 2 * b.hidden;
 
-    b.gemm_on(static_cast<std::int64_t>(own_tokens), "router", moe.experts, b.model.hidden, Precision::fp32,
+    b.gemm_on(static_cast<std::int64_t>(own_tokens), router_product, moe.experts, b.model.hidden, Precision::fp32,
               Storage::plain);
     b.streaming("top-k", 12 * own_tokens * static_cast<double>(moe.experts), 1.0, 6);
     b.keep("router scores", "8 T E / t", 8 * own_tokens * static_cast<double>(moe.experts));
@@ -106,8 +106,8 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     if (plan.expert_tp > 1)
         b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes,
                      Passes::both);
-    if (plan.ep > 1) b.block.ops.push_back({.name = "combine", .what = exchange});
-    b.streaming("combine", 2 * sent * token_bytes + 2 * own_tokens * b.hidden, 1.0, 2);
+    if (plan.ep > 1) b.block.ops.push_back({.name = combined_tokens, .what = exchange});
+    b.streaming(combined_tokens, 2 * sent * token_bytes + 2 * own_tokens * b.hidden, 1.0, 2);
     if (plan.sequence_parallel == Switch::off && plan.tp > 1)
         b.collective("moe gather", CollectiveKind::all_gather, GroupKind::tensor,
                      2 * static_cast<double>(b.tokens) * b.hidden, Passes::both);

@@ -1,5 +1,6 @@
 #include "core/graph/shapes.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sextant {
@@ -72,8 +73,22 @@ void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input, 
     });
 }
 
+/// Whether torchtitan's policy by op keeps what was exchanged: the lists of its MoE models name all-to-all, but
+/// Qwen3's. Source: torchtitan 0.2.0 to 0.2.2, _op_sac_save_list of models/*/infra/parallelize.py.
+bool keeps_exchanged(ModelSpec const& model) { return model.architecture != "qwen3_moe"; }
+
+/// Bytes that an exchange leaves: a copy for each expert of a token; sent once per domain at most one for each rank,
+/// and combined one.
+double exchanged_bytes(Op const& op, ParallelPlan const& plan) {
+    auto const& exchange = std::get<Collective>(op.what);
+    auto const copies = static_cast<double>(exchange.copies);
+    double const left = op.name == combined_tokens ? 1 : std::min(copies, static_cast<double>(plan.ep));
+    return exchange.bytes.base() * left / copies;
+}
+
 /// What torchtitan's policy by op keeps of a layer beside its input: the results of the first, third, ... matrix
-/// product, of the attention core and of reduce-scatters. All else runs again up to the last product, needed or not.
+/// product (the router's is not counted), of the attention core, of reduce-scatters and of exchanges. All else runs
+/// again up to the last product, needed or not. Source: torchtitan 0.2.2, distributed/activation_checkpoint.py.
 void apply_op_policy(BlockBuilder& b) {
     if (!recomputes_by_op(b.plan)) return;
     for (SavedTensor& tensor : b.block.saved)
@@ -82,11 +97,14 @@ void apply_op_policy(BlockBuilder& b) {
     for (Op& op : b.block.ops) {
         auto const* gemm = std::get_if<Gemm>(&op.what);
         auto const* collective = std::get_if<Collective>(&op.what);
-        bool const scatters = collective != nullptr && collective->kind == CollectiveKind::reduce_scatter;
-        if (gemm != nullptr && ++products % 2 == 1) {
+        auto const is = [&](CollectiveKind kind) { return collective != nullptr && collective->kind == kind; };
+        bool const scatters = is(CollectiveKind::reduce_scatter);
+        if (gemm != nullptr && op.name != router_product && ++products % 2 == 1) {
             b.keep(op.name, "2 T n: result", 2 * static_cast<double>(gemm->m) * static_cast<double>(gemm->n));
         } else if (scatters && op.in(Pass::forward)) {
             b.keep(op.name, "2 T h / t: result", collective->bytes.base() / static_cast<double>(b.plan.tp));
+        } else if (is(CollectiveKind::all_to_all) && keeps_exchanged(b.model)) {
+            b.keep(op.name, "2 T k h / t: result", exchanged_bytes(op, b.plan));
         } else if (op.op_class() != OpClass::attention && !scatters && op.rerun == Rerun::full) {
             op.rerun = Rerun::selective;
         }

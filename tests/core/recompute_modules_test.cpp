@@ -140,6 +140,47 @@ TEST_CASE("recompute by op keeps every second product, attention and reduce-scat
     CHECK_FALSE(again(part).contains("mlp out"));
 }
 
+TEST_CASE("recompute by op keeps what experts' tokens were exchanged to, but Qwen3's, and leaves out the router",
+          "[INV-7]") {
+    ModelSpec model = mixture(2048, 1, 8, 2, 5632);
+    model.moe->shared_intermediate = 5632;
+    ParallelPlan plan = selective({Module::op});
+    plan.dp = plan.ep = 8;
+    auto const exchanges = [&] {
+        Block const layer = layer_of(model, plan);
+        return std::count_if(layer.ops.begin(), layer.ops.end(), [](Op const& op) {
+            return op.op_class() == OpClass::communication && runs_again(Recompute::selective, op.rerun);
+        });
+    };
+    auto const kept = [&](char const* name) {
+        double sum = 0;
+        for (SavedTensor const& tensor : layer_of(model, plan).saved)
+            if (tensor.name == name && !runs_again(Recompute::selective, tensor.dropped_by)) sum += tensor.bytes.base();
+        return sum;
+    };
+    double const hidden = 2.0 * 4096 * 2048;
+    CHECK(exchanges() == 0);
+    CHECK(kept("dispatch") == 2 * hidden);
+    CHECK(kept("combine") == 2 * hidden);
+    // Four products of attention, then of three shared ones the first and the last.
+    CHECK(kept("router") == 0);
+    CHECK(kept("mlp gate") == 2.0 * 4096 * 5632);
+    CHECK(kept("mlp up") == 0);
+    CHECK(kept("mlp down") == hidden);
+    CHECK(again(layer_of(model, plan)).contains("router"));
+
+    plan.dispatcher = Dispatcher::deduplicated;  // which leaves one sum of what comes back
+    CHECK(kept("dispatch") == 2 * hidden);
+    CHECK(kept("combine") == hidden);
+    plan.ep = 1;
+    CHECK(kept("dispatch") == 0);
+    plan.ep = 8;
+
+    model.architecture = "qwen3_moe";
+    CHECK(exchanges() == 2);
+    CHECK(kept("dispatch") == 0);
+}
+
 TEST_CASE("inputs of fp8 products are kept narrow where the framework does so, once or beside", "[INV-6]") {
     ModelSpec const model = llama(4096, 32, 8, 1, 14336);
     auto const kept = [&](Precision precision, double input_bytes) {
