@@ -170,6 +170,21 @@ Attention sparse_attention(AttentionSpec const& a, std::int64_t batch, std::int6
             .heads = heads,
             .kv_heads = 1,
             .queries = tokens,
+/// Attention's output, which its own backward pass and the linear layer after it need: one tensor, or with Ulysses two,
+/// of the rank's heads and, exchanged, of its tokens. Source: AttnFuncWithCPAndQKVOA2A of Transformer Engine.
+void keep_output(BlockBuilder& b, AttentionSpec const& a, double bytes) {
+    constexpr std::string_view formula = "2 T a d_v / t";
+    if (b.plan.cp == 1 || b.plan.cp_mode != ContextParallel::ulysses) {
+        b.keep_input(attention_output, formula, bytes, a.gated ? NarrowInput::no : NarrowInput::beside);
+        return;
+    }
+    b.keep(attention_output, formula, bytes);
+    if (a.gated)
+        b.keep("exchanged attention output", formula, bytes);
+    else if (b.needs_input({AdapterTarget::output}))
+        b.keep_input("exchanged attention output", formula, bytes);
+}
+
             .keys = tokens,
             .window = a.index->chosen,
             .head_dim = a.latent->kv_rank + a.latent->rope_head_dim,
@@ -222,8 +237,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
 
     expansion([&] { b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.key_value)); });
     b.module(RecomputeModule::core_attn, [&] { keep_scores(b, core, width); });
-    b.keep_input(attention_output, "2 T a d_v / t", 2 * tokens * width.output,
-                 a.gated ? NarrowInput::no : NarrowInput::beside);
+    keep_output(b, a, 2 * tokens * width.output);
     if (a.gated) {
         // Reads the output and its gate, writes the product; backward reads these and a gradient and writes two.
         b.streaming("output gate", 6 * tokens * width.output, 5.0 / 3);

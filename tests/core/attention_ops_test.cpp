@@ -1,0 +1,33 @@
+#include "core/graph/block.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+TEST_CASE("Ulysses keeps attention's output twice: of a rank's heads, and exchanged of its tokens", "[INV-6]") {
+    ModelSpec const model = llama(4096, 32, 8, 1, 14336);
+    ParallelPlan plan;
+    plan.cp = 4;
+    auto const kept = [&](ContextParallel mode, double input_bytes = 2) {
+        plan.cp_mode = mode;
+        return build_layer(model, {}, plan, 8192).kept(Recompute::none, input_bytes).base();
+    };
+    double const output = 2.0 * 8192 / 4 * 4096;
+    CHECK(kept(ContextParallel::ulysses) - kept(ContextParallel::ring) == output);
+    // In fp8 the second one is what the product reads, and a ring's is kept narrow beside it.
+    plan.precision = Precision::fp8;
+    CHECK(kept(ContextParallel::ulysses, 1) == kept(ContextParallel::ring, 1));
+    // Frozen weights do not need it, a gate does.
+    plan.precision = Precision::bf16;
+    plan.adapters = {.rank = 8, .targets = adapter_targets_from("q,v", "test")};
+    CHECK(kept(ContextParallel::ulysses) == kept(ContextParallel::ring));
+    ModelSpec gated = model;
+    gated.attention.gated = true;
+    auto const of_gated = [&](ContextParallel mode) {
+        plan.cp_mode = mode;
+        return build_layer(gated, {}, plan, 8192).kept(Recompute::none).base();
+    };
+    CHECK(of_gated(ContextParallel::ulysses) - of_gated(ContextParallel::ring) == output);
+}
