@@ -127,6 +127,13 @@ struct HeadWidths {
     double output;
 };
 
+/// Elements of a token's queries and keys that rotary embedding turns: all, or of latent attention a part of each query
+/// and one key that all heads share.
+double rotated_width(AttentionSpec const& a, HeadWidths const& width) {
+    if (!a.latent) return width.query + width.key_value / 2;
+    return static_cast<double>((width.heads + 1) * a.latent->rope_head_dim);
+}
+
 /// The product itself, on the heads and positions that one rank of the context-parallel group has.
 Attention core_of(BlockBuilder const& b, HeadWidths const& width, LayerKind kind) {
     AttentionSpec const& a = b.model.attention_of(kind);
@@ -163,13 +170,6 @@ void keep_scores(BlockBuilder& b, Attention const& core, HeadWidths const& width
     }
 }
 
-}  // namespace
-
-Attention sparse_attention(AttentionSpec const& a, std::int64_t batch, std::int64_t heads, std::int64_t tokens) {
-    return {.batch = batch,
-            .heads = heads,
-            .kv_heads = 1,
-            .queries = tokens,
 /// Attention's output, which its own backward pass and the linear layer after it need: one tensor, or with Ulysses two,
 /// of the rank's heads and, exchanged, of its tokens. Source: AttnFuncWithCPAndQKVOA2A of Transformer Engine.
 void keep_output(BlockBuilder& b, AttentionSpec const& a, double bytes) {
@@ -185,6 +185,13 @@ void keep_output(BlockBuilder& b, AttentionSpec const& a, double bytes) {
         b.keep_input("exchanged attention output", formula, bytes);
 }
 
+}  // namespace
+
+Attention sparse_attention(AttentionSpec const& a, std::int64_t batch, std::int64_t heads, std::int64_t tokens) {
+    return {.batch = batch,
+            .heads = heads,
+            .kv_heads = 1,
+            .queries = tokens,
             .keys = tokens,
             .window = a.index->chosen,
             .head_dim = a.latent->kv_rank + a.latent->rope_head_dim,
@@ -211,8 +218,8 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
         append_latent_projections(b);
     else
         append_query_key_value(b, a);
-    double const query_key_bytes = 2 * tokens * (width.query + width.key_value / 2);
     if (a.query_key_norm != AttentionSpec::QueryKeyNorm::none) {
+        double const query_key_bytes = 2 * tokens * (width.query + width.key_value / 2);
         b.streaming("q k norm", 2 * query_key_bytes, 2.0, 2);
         b.keep("q k before norm", "2 T (a + kv) d / t", query_key_bytes);
     }
@@ -224,7 +231,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
             append();
     };
     if (b.model.position == PositionKind::rotary)
-        expansion([&] { b.streaming("rotary", 2 * query_key_bytes, 1.0, 2); });
+        expansion([&] { b.streaming("rotary", 4 * tokens * rotated_width(a, width), 1.0, 2); });
 
     if (a.index) append_key_index(b);
     append_context_exchange(b, 2 * tokens * width.key_value, 2 * tokens * width.query, 2 * tokens * width.output);

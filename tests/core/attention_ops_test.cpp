@@ -31,3 +31,17 @@ TEST_CASE("Ulysses keeps attention's output twice: of a rank's heads, and exchan
     };
     CHECK(of_gated(ContextParallel::ulysses) - of_gated(ContextParallel::ring) == output);
 }
+
+TEST_CASE("rotary embedding of latent attention turns a part of each query and one key", "[INV-4]") {
+    auto const moved = [](ModelSpec const& model, std::int64_t tp) {
+        ParallelPlan plan;
+        plan.tp = tp;
+        for (Op const& op : build_layer(model, model.layers.back(), plan, 4096).ops)
+            if (op.name == "rotary") return work_of(op, Pass::forward).moved.base();
+        return 0.0;
+    };
+    ModelSpec const latent = find_model("deepseek-v3");
+    CHECK(moved(latent, 1) == 2 * 2.0 * 4096 * (128 + 1) * 64);
+    CHECK(moved(latent, 8) == 2 * 2.0 * 4096 * (16 + 1) * 64);
+    CHECK(moved(llama(4096, 32, 8, 1, 14336), 1) == 2 * 2.0 * 4096 * (32 + 8) * 128);
+}
