@@ -14,8 +14,9 @@
 namespace sextant {
 namespace {
 
-/// What training frameworks do to share tokens among tensor-parallel ranks: every rank of an engine has them all.
-constexpr std::array training_only{"expert gather", "expert reduce", "moe gather"};
+/// What training frameworks do to share tokens among tensor-parallel ranks (every rank of an engine has them all), and
+/// copies that engines' kernels of the delta rule do without (vLLM, SGLang).
+constexpr std::array training_only{"expert gather", "expert reduce", "moe gather", "repeat queries and keys"};
 
 /// What `prompt_attention` and `cache_attention` price, as it depends on the tokens before.
 bool is_of_attention(std::string_view name) { return name == "index choice"; }

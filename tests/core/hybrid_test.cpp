@@ -157,6 +157,26 @@ TEST_CASE("hybrid: tensor parallelism divides a recurrent layer, and repeats key
     }
 }
 
+TEST_CASE("hybrid: the delta rule's queries and keys are repeated for every value head that they serve", "[INV-6]") {
+    auto const convolved = [](ModelSpec const& model, std::int64_t tp) {
+        ParallelPlan plan;
+        plan.tp = tp;
+        Block const layer = build_layer(model, model.layers.front(), plan, 1024);
+        double kept = 0;
+        for (SavedTensor const& tensor : layer.saved)
+            if (tensor.name.starts_with("convolved")) kept += tensor.bytes.base();
+        bool const repeats = std::any_of(layer.ops.begin(), layer.ops.end(),
+                                         [](Op const& op) { return op.name == "repeat queries and keys"; });
+        return std::pair{kept, repeats};
+    };
+    ModelSpec model = hybrid(StateRule::delta, 2048, 4);  // 32 heads of 128 values, 8 of 64 queries and keys
+    CHECK(convolved(model, 1) == std::pair{2.0 * 1024 * 32 * (2 * 64 + 128), true});
+    CHECK(convolved(model, 16) == std::pair{2.0 * 1024 * 2 * (2 * 64 + 128), true});
+    model.recurrent->key_heads = 32;
+    CHECK(convolved(model, 1) == std::pair{2.0 * 1024 * 32 * (2 * 64 + 128), false});
+    CHECK(convolved(hybrid(StateRule::decay, 2048, 4), 1) == std::pair{0.0, false});
+}
+
 TEST_CASE("hybrid: layers of one half have one norm and one residual, and end where they stop being needed",
           "[INV-7]") {
     ModelSpec const model = hybrid(StateRule::decay, 1024, 4);
