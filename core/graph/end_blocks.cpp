@@ -20,6 +20,11 @@ void append_vocabulary_product(BlockBuilder& b) {
         b.keep("projection output", "2 T w", 2 * static_cast<double>(b.tokens * b.model.embedding_width));
     b.enter_tensor_region("head in", {});
     b.gemm_on(b.tokens, "head", width, table_width(b.model), precision, Storage::plain);
+    if (b.model.capped_logits) {
+        // Divided, tanh, multiplied; backward reads the tanh and a gradient. Source: Gemma2ForCausalLM of transformers.
+        b.streaming("cap on logits", 4 * logits, 1.5, 3);
+        b.keep("tanh of logits", "2 T V / t", 2 * logits);
+    }
     // Pass by pass: bf16 logits to fp32 (2 + 4), maximum (4), its difference (4 + 4), exponentials (4 + 4), their sum (4)
     // and the division by it (4 + 4); backward the product with the loss's gradient (4 + 4) and the way to bf16 (4 + 2).
     // Source: Megatron-Core, tensor_parallel/cross_entropy.py. PyTorch's own takes as many: 22 and 26.

@@ -133,6 +133,7 @@ struct ModelSpec {
     std::int64_t position_rows = 0;  ///< rows of a learned position table (OPT: max_positions + 2), 0 without one
     bool tied_embeddings = false;
     bool head_bias = false;
+    bool capped_logits = false;        ///< bounded by a scaled tanh before the loss (Gemma 2)
     std::int64_t embedding_width = 0;  ///< width of the token embedding where it is not `hidden` (OPT-350M), else 0
 
     /// Multi-token-prediction modules (DeepSeek-V3): one more layer each, with three norms, a projection [2 hidden,

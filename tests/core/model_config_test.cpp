@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/hf_config.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 
 #include <algorithm>
@@ -157,6 +158,25 @@ TEST_CASE("config: without model_type, the class name tells the architecture") {
 TEST_CASE("config: keys that nobody needs are ignored") {
     CHECK(message_of(llama_with(R"("some_future_key": {"a": [1, null]}, "quantization_config": {"bits": 4})")) ==
           "(accepted)");
+}
+
+TEST_CASE("config: logits are capped where the class or the file says so") {
+    auto const capped = [](std::string const& type, std::string const& more = "") {
+        return read_hf_config(R"({"model_type": ")" + type + R"(", "hidden_size": 64, "intermediate_size": 64,
+            "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 10)" +
+                                  more + "}",
+                              "x")
+            .capped_logits;
+    };
+    CHECK(capped("gemma2"));
+    CHECK(capped("vaultgemma"));
+    CHECK_FALSE(capped("gemma3_text"));
+    CHECK_FALSE(capped("llama"));
+    CHECK(capped("gemma3_text", R"(, "final_logit_softcapping": 30.0)"));
+    CHECK_FALSE(capped("gemma2", R"(, "final_logit_softcapping": null)"));
+    for (char const* const model : {"gemma-2-9b", "gemma-4-31b", "grok-2"})
+        CHECK(find_model(model).capped_logits);
+    CHECK_FALSE(find_model("gemma-3-1b").capped_logits);
 }
 
 TEST_CASE("config: layer_types says which layers slide") {

@@ -4,6 +4,7 @@
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 #include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -39,4 +40,18 @@ TEST_CASE("an embedding of the model's width has no projections") {
     for (Block const& block : {build_embedding(model, {}, 2048), build_head(model, {}, 2048)})
         CHECK(std::none_of(block.ops.begin(), block.ops.end(),
                            [](Op const& op) { return op.name.find("projection") != std::string::npos; }));
+}
+
+TEST_CASE("a cap on the logits keeps its tanh and streams them once more", "[INV-6]") {
+    ModelSpec model = fixtures::llama(2048, 16, 8, 2, 5632, 256000);
+    ParallelPlan plan;
+    plan.tp = 2;
+    auto const head = [&] { return build_head(model, plan, 4096); };
+    Block const plain = head();
+    model.capped_logits = true;
+    Block const capped = head();
+    double const logits = 4096.0 * 128000;
+    CHECK((capped.kept(Recompute::none) - plain.kept(Recompute::none)).base() == 2 * logits);
+    CHECK((capped.work(Pass::forward).moved - plain.work(Pass::forward).moved).base() == 4 * logits);
+    CHECK((capped.work(Pass::backward).moved - plain.work(Pass::backward).moved).base() == 6 * logits);
 }

@@ -114,6 +114,11 @@ void read_attention_bias(ConfigObject& in, ModelSpec& model, bool class_default)
     model.attention.output_bias = model.attention.qkv_bias;
 }
 
+void read_logit_cap(ConfigObject& in, ModelSpec& model, bool class_default) {
+    constexpr std::string_view key = "final_logit_softcapping";
+    model.capped_logits = in.mentions(key) ? in.number(key, 0) > 0 : class_default;
+}
+
 void refuse_other_attention(ConfigObject& in) {
     constexpr std::string_view both_ways = "use_bidirectional_attention";  // a text in Gemma 4: "vision" is of pictures
     if (in.is_text(both_ways) ? in.text(both_ways, "") == "all" : in.flag(both_ways, false))

@@ -76,6 +76,9 @@ std::int64_t default_head_dim(ConfigObject const& in, ModelSpec const& model, st
 /// `attention_bias`: biases on all four projections of the attention, or on none.
 void read_attention_bias(ConfigObject& in, ModelSpec& model, bool class_default);
 
+/// `final_logit_softcapping`: the class default if the key is absent, none if it is null.
+void read_logit_cap(ConfigObject& in, ModelSpec& model, bool class_default);
+
 /// @throws InputError where a key makes a decoder's class something else: attention that looks both ways
 /// (`use_bidirectional_attention`, `is_causal` false), or to an encoder (`add_cross_attention`, `is_encoder_decoder`).
 void refuse_other_attention(ConfigObject& in);

@@ -24,6 +24,7 @@ ModelSpec read_gemma2(ConfigObject& in) {
     ModelSpec model = read_common(in, 8192);
     read_gemma_attention(in, model, 4);
     model.norms_per_layer = 4;
+    read_logit_cap(in, model, true);
     read_windows(in, model, 4096, even_layers);
     return model;
 }
@@ -31,6 +32,7 @@ ModelSpec read_gemma2(ConfigObject& in) {
 ModelSpec read_vaultgemma(ConfigObject& in) {
     ModelSpec model = read_common(in, 8192);
     read_gemma_attention(in, model, 4);
+    read_logit_cap(in, model, true);
     read_windows(in, model, 4096, even_layers);
     return model;
 }
@@ -39,6 +41,7 @@ ModelSpec read_gemma3_text(ConfigObject& in) {
     ModelSpec model = read_common(in, ClassSizes{.positions = 131072, .vocab = 262208, .heads = 8});
     model.norms_per_layer = 4;
     read_gemma_attention(in, model, 4);
+    read_logit_cap(in, model, false);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     // Five of six layers slide; older configs name the period.
     read_windows(in, model, 4096, every_layer);
@@ -55,6 +58,7 @@ ModelSpec read_gemma4_text(ConfigObject& in) {
                 .positions = 131072, .hidden = 2304, .vocab = 262144, .layers = 30, .heads = 8, .intermediate = 9216});
     model.norms_per_layer = 4;
     read_gemma_attention(in, model, 4);
+    read_logit_cap(in, model, false);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     if (in.count("hidden_size_per_layer_input", 256) > 0)
         throw InputError("{}: embeddings of each layer's own (Gemma 4 E2B, E4B) are not modelled",

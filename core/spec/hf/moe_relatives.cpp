@@ -309,6 +309,7 @@ ModelSpec read_grok(ConfigObject& in) {
     if (in.flag("residual_moe", false)) model.moe->shared_intermediate = model.mlp.intermediate;
     model.norms_per_layer = 4;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    read_logit_cap(in, model, false);
     return model;
 }
 
