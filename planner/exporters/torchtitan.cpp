@@ -108,8 +108,8 @@ std::string checkpoints(LaunchPlan const& launch, ParallelPlan const& p, ModelSp
     if (p.recompute == Recompute::selective) out += "mode = \"selective\"\nselective_ac_option = \"op\"\n";
     std::vector<std::string> compiled;
     if (torchtitan_compiles(p)) compiled.emplace_back("model");
-    if (p.fused_cross_entropy == Switch::on) compiled.emplace_back("loss");
-    out += fmt::format("\n[compile]\nenable = {}\ncomponents = {}\n", !compiled.empty(), list_of(compiled));
+    compiled.emplace_back("loss");
+    out += fmt::format("\n[compile]\nenable = true\ncomponents = {}\n", list_of(compiled));
     out += "\n[checkpoint]\nenable = true\nfolder = " + toml_quoted(launch.settings.checkpoints) + "\n";
     if (launch.checkpoint.steps > 0) out += fmt::format("interval = {}\n", launch.checkpoint.steps);
     return out + "async_mode = \"async\"\n";

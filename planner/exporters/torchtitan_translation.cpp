@@ -172,6 +172,8 @@ void translate_rest(Translation& t) {
                   "keys and values are gathered or passed around; no Ulysses");
     t.replace(&ParallelPlan::attention, AttentionKernel::flash, "attention", "attention is always a fused kernel");
     t.replace(&ParallelPlan::dropout, Switch::off, "dropout", "the models have no dropout");
+    t.replace(&ParallelPlan::fused_cross_entropy, Switch::on, "fused_cross_entropy",
+              "the loss is compiled, as torchtitan does by default and the memory of a logit counts");
     if (p.optimizer != Optimizer::adamw)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "there is no {}: the file has AdamW",
                   name_of(p.optimizer));

@@ -46,19 +46,34 @@ TEST_CASE("torchtitan divides experts over whole parts of a shard group", "[expo
     CHECK_FALSE(notes(exported("torchtitan", "mixtral-8x7b", plan), "", "shard_group"));
 }
 
+TEST_CASE("torchtitan compiles the loss, which its memory counts on", "[export][import]") {
+    ModelSpec const model = find_model("llama-3.1-8b");
+    ParallelPlan plan{.dp = 8};
+    Export const e = exported("torchtitan", "llama-3.1-8b", plan);
+    CHECK(writes(e, "enable = true\ncomponents = [\"model\", \"loss\"]\n"));
+    CHECK(notes(e, "the loss is compiled", "fused_cross_entropy"));
+    plan.fused_cross_entropy = Switch::on;
+    CHECK_FALSE(notes(exported("torchtitan", "llama-3.1-8b", plan), "", "fused_cross_entropy"));
+    auto const warned = [&](std::string const& compile) {
+        ForeignPlan const f = import_torchtitan("[compile]\n" + compile, "x", model);
+        CHECK((f.plan.fused_cross_entropy == Switch::off) == !f.warnings.empty());
+        return !f.warnings.empty();
+    };
+    CHECK(warned("enable = false\n"));
+    CHECK(warned("enable = true\ncomponents = [\"model\"]\n"));
+    CHECK_FALSE(warned("enable = true\n"));
+}
+
 TEST_CASE("torchtitan does not compile mxfp8 with tensor parallelism", "[export]") {
     auto const written = [](ParallelPlan plan, Precision precision) {
         plan.precision = precision;
         return exported(
             {.format = "torchtitan", .model = find_model("llama-3.1-8b"), .plan = plan, .cluster = "b200-sxm"});
     };
-    CHECK(writes(written({.dp = 8}, Precision::mxfp8), "enable = true\ncomponents = [\"model\"]\n"));
+    CHECK(writes(written({.dp = 8}, Precision::mxfp8), "enable = true\ncomponents = [\"model\", \"loss\"]\n"));
     Export const split = written({.tp = 2}, Precision::mxfp8);
-    CHECK(writes(split, "[compile]\nenable = false\ncomponents = []\n"));
+    CHECK(writes(split, "[compile]\nenable = true\ncomponents = [\"loss\"]\n"));
     CHECK(notes(split, "refuses to compile", "precision"));
-    ParallelPlan fused{.tp = 2};
-    fused.fused_cross_entropy = Switch::on;
-    CHECK(writes(written(fused, Precision::mxfp8), "enable = true\ncomponents = [\"loss\"]\n"));
     CHECK_FALSE(notes(written({.tp = 2}, Precision::fp8), "", "precision"));
 }
 
