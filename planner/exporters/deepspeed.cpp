@@ -4,6 +4,7 @@
 #include "planner/exporters/megatron_model.hpp"
 
 #include <algorithm>
+#include <array>
 
 // DeepSpeed's JSON holds the ZeRO stage, batch sizes and precision. How the model itself is split is up to the model:
 // here Megatron-DeepSpeed (megatron/arguments.py of deepspeedai/Megatron-DeepSpeed).
@@ -216,6 +217,8 @@ void add_run(ArgumentLines& lines, LaunchPlan const& launch) {
 
 Export write(LaunchPlan const& launch);
 
+constexpr std::array<std::string_view, 4> vendors{"NVIDIA", "AMD", "Intel", "Huawei"};
+
 }  // namespace
 
 extern constinit ExporterEntry const deepspeed_exporter;
@@ -223,6 +226,7 @@ constinit ExporterEntry const deepspeed_exporter{
     .name = "deepspeed",
     .title = "DeepSpeed configuration and the arguments of Megatron-DeepSpeed",
     .written = "DeepSpeed 0.17",
+    .vendors = vendors,
     .write = write,
 };
 
@@ -235,7 +239,7 @@ Export write(LaunchPlan const& launch) {
     translate_parallelism(t, launch.model);
     translate_state(t, launch.model);
     translate_step(t);
-    t.settle(launch);
+    t.settle(deepspeed_exporter, launch);
     ArgumentLines lines;
     lines.comment("how the model is split");
     add_layout(lines, t.plan, launch.model);

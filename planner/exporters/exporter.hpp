@@ -34,6 +34,8 @@ struct Export {
     bool reads_coordinator = false;
 };
 
+struct ExporterEntry;
+
 /// A plan on its way into another program's words: what cannot be said is noted, and taken out of the plan.
 class Translation {
 public:
@@ -60,8 +62,9 @@ public:
     /// For a framework whose files do not say what gradients are added up in.
     void leave_out_gradients();
 
-    /// The normal form of what is left; a field that changed only because others did is noted as well.
-    void settle(LaunchPlan const& launch);
+    /// The normal form of what is left; a field that changed only because others did is noted as well, and machines
+    /// that the framework does not run on.
+    void settle(ExporterEntry const& entry, LaunchPlan const& launch);
 
     ParallelPlan plan;
     std::vector<NotExpressed> notes;
@@ -70,9 +73,10 @@ public:
 /// One format. Each file of exporters/ defines one as `extern constinit ExporterEntry const ..._exporter`, and
 /// `exporter_catalog.cpp` lists it.
 struct ExporterEntry {
-    char const* name;     ///< of `--format`
-    char const* title;    ///< "Megatron-LM arguments"
-    char const* written;  ///< the version of the framework whose words these are
+    char const* name;                           ///< of `--format`
+    char const* title;                          ///< "Megatron-LM arguments"
+    char const* written;                        ///< the version of the framework whose words these are
+    std::span<std::string_view const> vendors;  ///< whose accelerators these files run on
     Export (*write)(LaunchPlan const& launch);
 };
 

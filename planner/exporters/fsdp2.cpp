@@ -3,6 +3,7 @@
 #include "planner/exporters/quoting.hpp"
 
 #include <algorithm>
+#include <array>
 
 // torch.distributed: fully_shard, parallelize_module, checkpoint_wrapper.
 
@@ -220,6 +221,8 @@ def step(model, optimizer, batches, loss_of):
 
 Export write(LaunchPlan const& launch);
 
+constexpr std::array<std::string_view, 2> vendors{"NVIDIA", "AMD"};
+
 }  // namespace
 
 extern constinit ExporterEntry const fsdp2_exporter;
@@ -227,6 +230,7 @@ constinit ExporterEntry const fsdp2_exporter{
     .name = "fsdp2",
     .title = "PyTorch FSDP2 script fragment",
     .written = "PyTorch 2.6",
+    .vendors = vendors,
     .write = write,
 };
 
@@ -238,7 +242,7 @@ Export write(LaunchPlan const& launch) {
     translate_pipeline(t, launch);
     translate_layout(t);
     translate_step(t);
-    t.settle(launch);
+    t.settle(fsdp2_exporter, launch);
     std::string python = "#!/usr/bin/env python3\n" + file_header(fsdp2_exporter, launch, t.notes) + "\n";
     python += constants(launch, t.plan) + functions;
     python += t.plan.optimizer == Optimizer::sgd

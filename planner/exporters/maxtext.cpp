@@ -192,6 +192,8 @@ std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
 
 Export write(LaunchPlan const& launch);
 
+constexpr std::array<std::string_view, 3> vendors{"Google", "NVIDIA", "AMD"};
+
 }  // namespace
 
 extern constinit ExporterEntry const maxtext_exporter;
@@ -199,6 +201,7 @@ constinit ExporterEntry const maxtext_exporter{
     .name = "maxtext",
     .title = "MaxText configuration",
     .written = "MaxText of late 2025 (src/MaxText/configs/base.yml)",
+    .vendors = vendors,
     .write = write,
 };
 
@@ -210,7 +213,7 @@ Export write(LaunchPlan const& launch) {
     translate_layout(t, launch);
     translate_experts(t, launch.model);
     translate_step(t);
-    t.settle(launch);
+    t.settle(maxtext_exporter, launch);
     Mesh const mesh = mesh_of(launch, t.plan);
     note_mesh(t, mesh);
     bool const tpu = launch.cluster.scale_up.kind == ScaleUpKind::torus;

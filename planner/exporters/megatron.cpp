@@ -4,6 +4,8 @@
 #include "planner/exporters/megatron_model.hpp"
 #include "planner/exporters/megatron_translation.hpp"
 
+#include <array>
+
 // Arguments of megatron/training/arguments.py.
 
 namespace sextant {
@@ -137,6 +139,8 @@ void add_run(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const&
 
 Export write(LaunchPlan const& launch);
 
+constexpr std::array<std::string_view, 2> vendors{"NVIDIA", "AMD"};
+
 }  // namespace
 
 extern constinit ExporterEntry const megatron_exporter;
@@ -144,6 +148,7 @@ constinit ExporterEntry const megatron_exporter{
     .name = "megatron",
     .title = "Megatron-LM arguments",
     .written = "Megatron-Core 0.15",
+    .vendors = vendors,
     .write = write,
 };
 
@@ -154,7 +159,7 @@ Export write(LaunchPlan const& launch) {
     t.leave_out_adapters();
     translate_for_megatron(t, launch);
     translate_for_script(t, launch.model);
-    t.settle(launch);
+    t.settle(megatron_exporter, launch);
     ArgumentLines lines;
     lines.comment("how the model is split");
     add_layout(lines, t.plan, launch);

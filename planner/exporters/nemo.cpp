@@ -6,6 +6,8 @@
 #include "planner/exporters/nemo_adapters.hpp"
 #include "planner/exporters/quoting.hpp"
 
+#include <array>
+
 // nemo.lightning.MegatronStrategy and nemo.collections.llm of NeMo 2.
 
 namespace sextant {
@@ -228,6 +230,8 @@ std::string recipe(LaunchPlan const& launch, ParallelPlan const& p) {
 
 Export write(LaunchPlan const& launch);
 
+constexpr std::array<std::string_view, 1> vendors{"NVIDIA"};
+
 }  // namespace
 
 extern constinit ExporterEntry const nemo_exporter;
@@ -235,6 +239,7 @@ constinit ExporterEntry const nemo_exporter{
     .name = "nemo",
     .title = "NeMo 2 recipe",
     .written = "NeMo 2.5",
+    .vendors = vendors,
     .write = write,
 };
 
@@ -243,7 +248,7 @@ namespace {
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
     translate_for_nemo(t, launch);
-    t.settle(launch);
+    t.settle(nemo_exporter, launch);
     std::string python = "#!/usr/bin/env python3\n" + file_header(nemo_exporter, launch, t.notes);
     python +=
         "\nimport nemo_run as run\nimport torch\nfrom megatron.core.distributed import DistributedDataParallelConfig\n"

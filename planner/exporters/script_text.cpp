@@ -4,6 +4,8 @@
 #include "planner/exporters/quoting.hpp"
 #include "planner/left_out.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace sextant {
@@ -24,7 +26,12 @@ void Translation::leave_out_gradients() {
             "these files do not choose what gradients are added up and sent in");
 }
 
-void Translation::settle(LaunchPlan const& launch) {
+void Translation::settle(ExporterEntry const& entry, LaunchPlan const& launch) {
+    AcceleratorProfile const& device = launch.cluster.accelerator;
+    if (!device.vendor.empty() && std::ranges::find(entry.vendors, device.vendor) == entry.vendors.end())
+        cannot("accelerator",
+               "these files do not start on {}: they are for accelerators of {} (another --format or --cluster)",
+               device.title, fmt::join(entry.vendors, ", "));
     plan = normal_form(plan, launch.model);
     if (launch.workload.document > 0)
         cannot("document_tokens",

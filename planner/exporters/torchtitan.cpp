@@ -3,6 +3,7 @@
 #include "planner/exporters/torchtitan_translation.hpp"
 
 #include <algorithm>
+#include <array>
 
 // Tables and keys of torchtitan/config/job_config.py.
 
@@ -117,6 +118,8 @@ std::string checkpoints(LaunchPlan const& launch, ParallelPlan const& p, ModelSp
 
 Export write(LaunchPlan const& launch);
 
+constexpr std::array<std::string_view, 4> vendors{"NVIDIA", "AMD", "Intel", "Huawei"};
+
 }  // namespace
 
 extern constinit ExporterEntry const torchtitan_exporter;
@@ -124,6 +127,7 @@ constinit ExporterEntry const torchtitan_exporter{
     .name = "torchtitan",
     .title = "torchtitan configuration",
     .written = "torchtitan 0.2 (TOML)",
+    .vendors = vendors,
     .write = write,
 };
 
@@ -132,7 +136,7 @@ namespace {
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
     translate_for_torchtitan(t, launch);
-    t.settle(launch);
+    t.settle(torchtitan_exporter, launch);
     ParallelPlan const& p = t.plan;
     std::string const header = file_header(torchtitan_exporter, launch, t.notes);
     std::string toml = header + "\n[job]\ndump_folder = \"outputs\"\n\n[model]\n";

@@ -219,3 +219,21 @@ TEST_CASE(
     CHECK(notes(interleaved("megatron", 4, 3), "refuses 3", "micro_batch"));
     CHECK(writes(interleaved("nemo", 4, 7), "microbatch_group_size_per_vp_stage=7"));
 }
+
+TEST_CASE("files for machines that a framework does not run on say so", "[export]") {
+    struct Row {
+        char const* format;
+        char const* cluster;
+        bool runs;
+    };
+    for (Row const& row :
+         {Row{"megatron", "h100-sxm", true}, Row{"megatron", "mi300x", true}, Row{"megatron", "tpu-v5p", false},
+          Row{"deepspeed", "gaudi3", true}, Row{"torchtitan", "trainium2", false}, Row{"fsdp2", "gaudi3", false},
+          Row{"nemo", "mi300x", false}, Row{"maxtext", "tpu-v5p", true}, Row{"maxtext", "h100-sxm", true},
+          Row{"maxtext", "gaudi3", false}}) {
+        CAPTURE(row.format, row.cluster);
+        Export const e = exported({.format = row.format, .model = find_model("llama-3.1-8b"), .cluster = row.cluster});
+        CHECK(notes(e, "do not start on", "accelerator") == !row.runs);
+        CHECK(writes(e, "# - accelerator: ") == !row.runs);
+    }
+}
