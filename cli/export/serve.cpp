@@ -5,10 +5,12 @@
 #include "cli/export/report.hpp"
 #include "cli/serve/options.hpp"
 #include "core/error.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "cost_models/serving/serving_memory.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/exporters/serve_command.hpp"
 #include "planner/left_out.hpp"
+#include "planner/serving/usual_formats.hpp"
 #include "simulator/serving/replica_limits.hpp"
 
 #include <CLI/App.hpp>
@@ -17,6 +19,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <ostream>
 
 namespace sextant::cli {
 namespace {
@@ -57,38 +60,59 @@ void fill_from_file(Options& o, Given const& given) {
     o.scheduler = file.scheduler;
 }
 
+std::int64_t accelerators_of_node(Options const& o, ClusterSpec const& cluster) {
+    std::int64_t const usual = cluster.domain_size <= 8 ? cluster.domain_size : 4;
+    std::int64_t const per_node = o.per_node.value_or(usual);
+    if (per_node < 1 || per_node > 4096) throw InputError("--gpus-per-node: {} (1 to 4096)", per_node);
+    return per_node;
+}
+
+/// What the formats of the plan are not, and a scheduler that the engine does not run.
+std::vector<NotExpressed> notes_of(Options const& o, ServingCase const& what) {
+    std::vector<NotExpressed> notes;
+    for (std::string const& note : what.format_notes)
+        notes.push_back({"weights", note});
+    if (std::string_view const own = scheduler_of(what.engine).name; !o.scheduler.empty() && o.scheduler != own)
+        notes.push_back(
+            {"scheduler", fmt::format("the plan's times are of '{}', and {} runs '{}' ('sextant serve plan --scheduler "
+                                      "{}' finds a plan for that)",
+                                      o.scheduler, what.engine.name, own, own)});
+    return notes;
+}
+
+ServeLaunch launch_of(Options const& o, ServingCase const& what) {
+    if (o.replicas < 1 || o.replicas > 1000000) throw InputError("--replicas: {} (1 to 1000000)", o.replicas);
+    ServeLaunch launch{.model = what.model, .cluster = what.cluster, .plan = what.plan};
+    launch.per_node = accelerators_of_node(o, what.cluster);
+    if (!o.model_path.empty()) launch.model_path = o.model_path;
+    check_exported_text(launch.model_path, "--model-path");
+    check_exported_text(launch.model.name, "--model");
+    launch.replicas = o.replicas;
+    launch.memory = serving_memory(what);
+    launch.request_length = o.request_length;
+    launch.checkpoint = find_stored_model(o.serve.model).checkpoint;
+    launch.run_weights = run_format(launch.checkpoint.weights, what.cluster.accelerator, what.engine).weights;
+    launch.notes = notes_of(o, what);
+    return launch;
+}
+
 int run(Options o, CLI::App const& app, CommandContext& context) {
     if (!o.plan_file.empty()) fill_from_file(o, given_options(app));
     if (o.serve.model.empty()) throw InputError("--model: which model is served? (or --plan FILE)");
     if (o.serve.cluster.empty()) throw InputError("--cluster: on which machines? (or --plan FILE)");
     ServeExporterEntry const& exporter = find_serve_exporter(o.serve.engine, "--engine");
     ServingCase const what = serving_case_from(o.serve);
-    if (o.replicas < 1 || o.replicas > 1000000) throw InputError("--replicas: {} (1 to 1000000)", o.replicas);
-    std::int64_t const usual = what.cluster.domain_size <= 8 ? what.cluster.domain_size : 4;
-    std::int64_t const per_node = o.per_node.value_or(usual);
-    if (per_node < 1 || per_node > 4096) throw InputError("--gpus-per-node: {} (1 to 4096)", per_node);
-    ServeLaunch launch{.model = what.model, .cluster = what.cluster, .plan = what.plan};
-    if (!o.model_path.empty()) launch.model_path = o.model_path;
-    check_exported_text(launch.model_path, "--model-path");
-    check_exported_text(launch.model.name, "--model");
-    launch.replicas = o.replicas;
-    launch.per_node = per_node;
-    launch.cache_length = serving_memory(what).longest();
-    launch.request_length = o.request_length;
-    ServeExport exported = exporter.write(launch);
-    for (std::string const& note : what.format_notes)
-        exported.not_expressed.push_back({"weights", note});
-    if (std::string_view const own = scheduler_of(what.engine).name; !o.scheduler.empty() && o.scheduler != own)
-        exported.not_expressed.push_back(
-            {"scheduler", fmt::format("the plan's times are of '{}', and {} runs '{}' ('sextant serve plan --scheduler "
-                                      "{}' finds a plan for that)",
-                                      o.scheduler, exporter.name, own, own)});
+    ServeLaunch const launch = launch_of(o, what);
+    ServeExport const exported = exporter.write(launch);
     ExportFacts const facts{
         .headline = fmt::format("{} on {}: {}", named(what.model), what.cluster.name, serving_plan_text(what)),
-        .nodes = (what.plan.accelerators() + per_node - 1) / per_node,
-        .per_node = std::min(per_node, what.plan.accelerators())};
+        .nodes = (what.plan.accelerators() + launch.per_node - 1) / launch.per_node,
+        .per_node = std::min(launch.per_node, what.plan.accelerators())};
     deliver_export(o.output, {{exporter.name, exported.files, exported.not_expressed}}, facts, context);
-    return exit_code::done;
+    if (launch.memory.fits()) return exit_code::done;
+    context.err << fmt::format("sextant: export serve: the replica does not fit into memory: {}\n",
+                               misfit_words(launch.memory));
+    return exit_code::answer_is_no;
 }
 
 }  // namespace

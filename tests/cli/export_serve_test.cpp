@@ -30,8 +30,8 @@ TEST_CASE("export serve: a deployment becomes a command of each engine", "[cli][
     for (std::string const engine : {"vllm", "sglang", "tensorrt-llm"}) {
         Json const json = [&] {
             RunResult const result =
-                run_sextant({"export",       "serve",    "--engine",   engine, "--model",        "mixtral-8x7b",
-                             "--cluster",    "h100-sxm", "--tp",       "2",    "--attention-dp", "2",
+                run_sextant({"export",       "serve",    "--engine",   engine, "--model",        "qwen3-30b-a3b",
+                             "--cluster",    "h100-sxm", "--tp",       "1",    "--attention-dp", "4",
                              "--ep",         "4",        "--kv-cache", "fp8",  "--max-batch",    "64",
                              "--model-path", "org/name", "--report",   "json"});
             INFO(result.err);
@@ -40,7 +40,7 @@ TEST_CASE("export serve: a deployment becomes a command of each engine", "[cli][
         }();
         std::string const text = json.at("files")[0].at("text");
         CHECK_THAT(text, contains("model_default=org/name"));
-        if (engine == "vllm") CHECK_THAT(text, contains("--max-num-seqs 32") && contains("--enable-expert-parallel"));
+        if (engine == "vllm") CHECK_THAT(text, contains("--max-num-seqs 16") && contains("--enable-expert-parallel"));
         if (engine == "sglang") CHECK_THAT(text, contains("--tp-size 4") && contains("--enable-dp-attention"));
         if (engine == "tensorrt-llm") CHECK_THAT(text, contains("--tp_size 4") && contains("--ep_size 4"));
     }
@@ -67,9 +67,10 @@ TEST_CASE("export serve: vLLM takes requests as long as the model, or as the cac
     Arguments const small_card{"--model", "llama-3.1-8b", "--cluster", "l4-pcie"};
     int const tokens = held(small_card);
     REQUIRE(tokens < 131072);
+    std::string const sure = std::to_string(static_cast<int>(0.96 * tokens));
     Json const cut = serve(small_card);
-    CHECK_THAT(text(cut), contains("--max-model-len " + std::to_string(tokens) + "\n"));
-    CHECK_THAT(cut.at("not_expressed").dump(), contains("no request of the model's 131072 tokens"));
+    CHECK_THAT(text(cut), contains("--max-model-len " + sure + "\n"));
+    CHECK_THAT(cut.at("not_expressed").dump(), contains("may not hold a request of the model's 131072 tokens"));
     Json const whole = serve({"--model", "llama-3.1-8b", "--cluster", "h100-sxm"});
     CHECK_THAT(text(whole), contains("--max-model-len 131072\n"));
     CHECK(whole.at("not_expressed").empty());
@@ -81,13 +82,13 @@ TEST_CASE("export serve: vLLM takes requests as long as the model, or as the cac
                 .code == 0);
     CHECK_THAT(text(serve({"--plan", file, "--model", "llama-3.1-8b", "--cluster", "l4-pcie", "--tp", "1", "--kv-cache",
                            "bf16", "--weights", "bf16", "--max-batch", "256", "--max-batched-tokens", "8192"})),
-               contains("--max-model-len " + std::to_string(tokens) + "\n"));
+               contains("--max-model-len " + sure + "\n"));
 }
 
 TEST_CASE("export serve: the token limit is of an attention group, of which SGLang wants whole pages and their sum",
           "[cli][export]") {
     auto const chunk = [](char const* tokens, char const* groups, char const* engine = "sglang") {
-        return run_sextant({"export", "serve", "--engine", engine, "--model", "mixtral-8x7b", "--cluster", "h100-sxm",
+        return run_sextant({"export", "serve", "--engine", engine, "--model", "qwen3-30b-a3b", "--cluster", "h100-sxm",
                             "--max-batched-tokens", tokens, "--block-tokens", "64", "--attention-dp", groups})
             .out;
     };
@@ -120,11 +121,43 @@ TEST_CASE("export serve: a deployment from a file starts the engine that it is f
     auto const text = [](Json const& json) { return json.at("files")[0].at("text").get<std::string>(); };
     plan({});
     Json const own = exported({});
-    CHECK_THAT(text(own), contains("sglang") && contains("--mem-fraction-static 0.5"));
+    CHECK_THAT(text(own), contains("sglang") && contains("of 0.5 of the memory in all"));
     CHECK(own.at("not_expressed").dump().find("scheduler") == std::string::npos);
     CHECK_THAT(text(exported({"--engine", "vllm", "--memory-utilisation", "0.8"})),
                contains("vllm serve") && contains("--gpu-memory-utilization 0.8"));
     plan({"--scheduler", "fcfs"});
-    CHECK_THAT(exported({}).at("not_expressed").dump(),
+    Json const fcfs = exported({});
+    CHECK_THAT(fcfs.at("not_expressed").dump(),
                contains("the plan's times are of 'fcfs', and sglang runs 'prefill-first'"));
+    CHECK_THAT(text(fcfs), contains("# - scheduler: the plan's times are of 'fcfs'"));
+}
+
+TEST_CASE("export serve: every note is in the file, and a checkpoint's format is not converted in silence",
+          "[cli][export]") {
+    auto const serve = [](Arguments const& more) {
+        RunResult const result =
+            run_sextant(Arguments{"export", "serve", "--cluster", "h200-sxm", "--tp", "8", "--engine"} + more);
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+        return result;
+    };
+    RunResult const stored = serve({"vllm", "--model", "gpt-oss-120b"});
+    CHECK_THAT(stored.out, contains("# - weights: the checkpoint is in fp4: four-bit weights") &&
+                               !contains("Every part of the plan is expressed"));
+    CHECK_THAT(stored.err, contains("the checkpoint is in fp4") && !contains("has to come with another one"));
+    for (char const* engine : {"vllm", "sglang", "tensorrt-llm"}) {
+        CAPTURE(engine);
+        RunResult const other = serve({engine, "--model", "gpt-oss-120b", "--weights", "fp8"});
+        CHECK_THAT(other.out, contains("# - weights: the engine loads the checkpoint as it is, in fp4") &&
+                                  !contains("--quantization"));
+        CHECK_THAT(serve({engine, "--model", "deepseek-v3"}).out, !contains("# - weights"));
+    }
+}
+
+TEST_CASE("export serve: a replica that does not fit is answered with no", "[cli][export]") {
+    RunResult const result = run_sextant(
+        {"export", "serve", "--engine", "vllm", "--model", "deepseek-v3", "--cluster", "h100-sxm", "--tp", "1"});
+    CHECK(result.code == 1);
+    CHECK_THAT(result.out, contains("# DOES NOT FIT: weights 672.9 GB"));
+    CHECK_THAT(result.err, contains("sextant: export serve: the replica does not fit into memory: weights 672.9 GB"));
 }

@@ -104,13 +104,13 @@ void write_everything(fs::path const& root) {
             job.name = std::string(entry->name) + "-" + job.name;
             write_all(folder, {slurm, job});
         }
-        for (ServeExporterEntry const& entry : serve_exporter_catalog()) {
+        for (ServeExporterEntry const* entry : serve_exporter_catalog()) {
             ServeLaunch serve;
             serve.model = launch.model;
             serve.cluster = launch.cluster;
             serve.plan.tp = 16;
             serve.model_path = text;
-            write_all(folder, entry.write(serve).files);
+            write_all(folder, entry->write(serve).files);
         }
     }
 }
