@@ -1,6 +1,7 @@
 #include "cost_models/scaling/scaling_answer.hpp"
 #include "core/error.hpp"
 #include "cost_models/scaling/law_form.hpp"
+#include "cost_models/scaling/law_interval.hpp"
 #include "cost_models/scaling/repeated_data.hpp"
 #include "tests/catch.hpp"
 
@@ -90,4 +91,25 @@ TEST_CASE("scaling answers: resamples give intervals around the answer, unless t
     CHECK(*run.loss < run.loss_interval->high95);
     law.law.resamples.assign(100, law.law.values);
     CHECK_FALSE(optimum_answer(law, 1e23, {}, "test").ratio_interval);
+}
+
+TEST_CASE("scaling answers: laws of one budget of tokens say when a question is far from the runs behind them",
+          "[scaling]") {
+    auto const told = [](char const* law, double parameters, double tokens) {
+        std::string out;
+        for (Extrapolation const& e :
+             extrapolations(find_scaling_law(law, "test"), 6 * parameters * tokens, parameters, tokens))
+            out += std::string(out.empty() ? "" : " ") + e.input;
+        return out;
+    };
+    for (char const* law : {"gadre-c4", "gadre-redpajama"}) {
+        // Two of the five runs: tests/data/scaling/overtraining_c4_rpj.csv.
+        CHECK(told(law, 411616256, 8232325120) == "");
+        CHECK(told(law, 10569312, 3382179840) == "");
+        CHECK(told(law, 400e6, 10e12) == "flops tokens");
+    }
+    for (char const* law : {"clark-s-base", "clark-rl-r", "clark-hash", "clark-s-base-refit", "clark-rl-r-refit"}) {
+        CHECK(told(law, 370e6, 130.5e9) == "");  // 249000 steps of 256 x 2048
+        CHECK(told(law, 370e6, 10e12) == "tokens");
+    }
 }
