@@ -9,9 +9,12 @@
 #include "core/text.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -53,6 +56,7 @@ void set_training_degrees(SearchConstraints& c, RowCells const& cells, RlRow& ro
     set_axis(c.cp, d[1], "cp");
     set_axis(c.ep, d[2], "ep");
     set_axis(c.pp, d[d.size() - 2], "pp");
+    set_axis(c.vpp, d.back(), "vpp");
 }
 
 void set_engine(RlQuestion& q, RowCells const& cells, RlRow& row) {
@@ -78,19 +82,25 @@ double variation_to_the_cut(ResponseLengths lengths, std::int64_t responses) {
     return lengths.variation;
 }
 
+/// What `rate` tokens a second and accelerator leave over responses of `mean` tokens.
+double prompt_left_by(double mean, double rate, RlQuestion const& q, RlRow& row) {
+    double const each =
+        rate * static_cast<double>(q.accelerators) * row.measured.base() / static_cast<double>(q.responses());
+    if (each > mean && each < 2 * mean) return std::round(each - mean);
+    std::string assumption = fmt::format("prompts of {:.0f} tokens", usual_prompt);
+    if (each > 0)
+        assumption +=
+            fmt::format(": tokens a second mean {:.0f} a sequence, which responses of {:.0f} do not leave", each, mean);
+    row.assumptions.push_back(std::move(assumption));
+    return usual_prompt;
+}
+
 void set_lengths(RlQuestion& q, RowCells const& cells, RlRow& row, double variation) {
     auto const mean = cells.number("avg_seq_len");
     if (!mean || !(*mean >= 1)) throw RowSkip("the lengths of the responses are not stated");
     auto const longest = cells.number("max_seq_or_resp_len");
     auto const rate = cells.number("tokens_per_s_per_gpu");
-    q.prompt_tokens = usual_prompt;
-    if (rate && row.measured > Seconds{}) {
-        double const each =
-            *rate * static_cast<double>(q.accelerators) * row.measured.base() / static_cast<double>(q.responses());
-        if (each > *mean && each < 2 * *mean) q.prompt_tokens = std::round(each - *mean);
-    } else {
-        row.assumptions.emplace_back("prompts of 128 tokens");
-    }
+    q.prompt_tokens = prompt_left_by(*mean, rate.value_or(0), q, row);
     q.lengths = {.kind = LengthKind::lognormal,
                  .mean = *mean,
                  .variation = variation,

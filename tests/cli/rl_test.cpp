@@ -137,6 +137,29 @@ TEST_CASE("rl: published steps are compared, and a table without their columns i
     CHECK(run_sextant({"rl", "--measured", broken}).code == 2);
 }
 
+TEST_CASE("rl: of published steps chunks of a stage are followed, and prompts that are not stated are said") {
+    ScratchFolder const folder("rl");
+    auto const predicted = [&](std::string const& degrees, char const* rate) {
+        std::string const table =
+            folder.file("rows.csv",
+                        "source_id,model,algorithm,mode,gpu,num_gpus,max_seq_or_resp_len,avg_seq_len,global_batch_gen,"
+                        "global_batch_train,gen_tp_pp,train_tp_cp_ep_pp_vpp,step_time_s,tokens_per_s_per_gpu\n"
+                        "a,Qwen3-32B,GRPO,On policy,H100,32,4096,3206,2048,512,\"[4,1]\",\"" +
+                            degrees + "\",393," + rate + "\n");
+        return Json::parse(run_sextant({"rl", "--measured", table, "--format", "json"}).out).at("rows")[0];
+    };
+    auto const time = [&](std::string const& degrees) {
+        return predicted(degrees, "540").at("pred_step_time_s").get<double>();
+    };
+    CHECK(time("[4,1,1,4,n/a]") == time("[4,1,1,4,1]"));
+    CHECK(time("[4,1,1,4,4]") != time("[4,1,1,4,1]"));
+    auto const assumed = [&](char const* rate) { return predicted("[4,1,1,4,1]", rate).at("assumptions").dump(); };
+    // 614 tokens a sequence, of which none are left beside responses of 3206.
+    CHECK_THAT(assumed("100"), contains("prompts of 128 tokens: tokens a second mean 614 a sequence"));
+    CHECK_THAT(assumed(""), contains("prompts of 128 tokens\""));
+    CHECK(assumed("540").find("prompts of") == std::string::npos);
+}
+
 TEST_CASE("rl: the length of the sequences that are trained is said, a multiple of 16") {
     Json const json = report(with({}));
     bool said = false;
