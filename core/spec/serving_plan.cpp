@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/model_spec.hpp"
+#include "core/spec/serving_split.hpp"
 
 #include <fmt/format.h>
 
@@ -94,15 +95,6 @@ void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
     positive(plan.max_batch, "--max-batch", std::int64_t{1} << 20);
     positive(plan.max_batched_tokens, "--max-batched-tokens", std::int64_t{1} << 22);
     positive(plan.block_tokens, "--block-tokens", std::int64_t{1} << 16);
-    if (model.attention.heads % plan.tp != 0)
-        throw InputError("--tp: {} does not divide the {} attention heads of {} (a divisor of {} is expected)", plan.tp,
-                         model.attention.heads, model.name, model.attention.heads);
-    if (model.recurrent && model.recurrent->heads % plan.tp != 0)
-        throw InputError("--tp: {} does not divide the {} recurrent heads of {}", plan.tp, model.recurrent->heads,
-                         model.name);
-    if (model.recurrent && model.recurrent->key_heads % plan.tp != 0 && plan.tp % model.recurrent->key_heads != 0)
-        throw InputError("--tp: {} and the {} key heads of the recurrent layers of {} do not divide one another",
-                         plan.tp, model.recurrent->key_heads, model.name);
     if (!(plan.memory_utilisation > 0 && plan.memory_utilisation <= 1))
         throw InputError("--memory-utilisation: {} (above 0, up to 1)", plan.memory_utilisation);
     check_batch(plan);
@@ -117,14 +109,7 @@ void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
         throw InputError("--weights: unknown format '{}'{} (known: {})", plan.weights,
                          did_you_mean(plan.weights, known), join(known));
     }
-    if (plan.ep == 1) return;
-    if (!model.moe) throw InputError("--ep: {} has no experts (leave it at 1)", model.name);
-    if (model.moe->experts % plan.ep != 0)
-        throw InputError("--ep: {} does not divide the {} experts of {}", plan.ep, model.moe->experts, model.name);
-    if (plan.ep != plan.tp * plan.attention_dp)
-        throw InputError(
-            "--ep: {} (experts are divided over all {} ranks of a stage, tp x attention-dp, or over none: 1)", plan.ep,
-            plan.tp * plan.attention_dp);
+    if (auto const fault = split_fault(model, plan)) throw InputError("{}", *fault);
 }
 
 }  // namespace sextant

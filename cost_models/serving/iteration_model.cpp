@@ -3,6 +3,7 @@
 #include "cost_models/serving/layer_cost.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/serving_split.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/serving/stage_split.hpp"
 
@@ -83,6 +84,7 @@ double IterationModel::Curve::operator()(double at) const {
 
 IterationModel::IterationModel(ServingCase const& what) : what_(what) {
     check_serving_plan(what_.model, what_.plan);
+    if (auto const fault = split_fault(what_.engine, what_.plan)) throw InputError("{}", *fault);
     memory_ = serving_memory(what_);
     GemmFormat const& format = *find_gemm_format(what_.plan.weights);
     widens_weights_ = format.right < format.left;

@@ -1,10 +1,13 @@
 #include "planner/serving/serve_candidates.hpp"
 
-#include "core/spec/parameters.hpp"
+#include "core/error.hpp"
+#include "core/spec/serving_split.hpp"
 #include "planner/degrees.hpp"
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace sextant {
@@ -49,7 +52,7 @@ std::vector<Split> splits_of(ServeQuestion const& q, ClusterSpec const& cluster)
             for (std::int64_t const groups : given_or(q.groups, powers_of_two(model.moe ? most_groups : 1))) {
                 bool const own = (pp > 1 && q.stages.empty()) || (groups > 1 && q.groups.empty());
                 bool const too_wide = own && tp * pp * groups > widest;
-                if (too_wide || !divides_heads(model, tp) || tp * pp * groups > q.most_accelerators) continue;
+                if (too_wide || tp * pp * groups > q.most_accelerators) continue;
                 for (std::int64_t const ep : expert_degrees(model, tp, groups))
                     if (groups == 1 || ep > 1 || !q.groups.empty())
                         out.push_back({.tp = tp, .pp = pp, .groups = groups, .ep = ep});
@@ -67,6 +70,34 @@ ServingPlan plan_of(Split const& split) {
     return plan;
 }
 
+bool starts(ServeQuestion const& q, Split const& split, std::string const& weights) {
+    ServingPlan plan = plan_of(split);
+    plan.weights = weights;
+    return !split_fault(q.model, plan) && !split_fault(q.engine, plan);
+}
+
+/// @throws InputError: values out of range, or with which no way to have the experts goes.
+void check_split(ServeQuestion const& q, Split split) {
+    if (split.tp > 0 && split.groups > 0)
+        for (std::int64_t const ep : expert_degrees(q.model, split.tp, split.groups)) {
+            split.ep = ep;
+            if (!split_fault(q.model, plan_of(split))) break;
+        }
+    check_serving_plan(q.model, plan_of(split));
+}
+
+/// @throws InputError: the engine takes no group of these with any tp.
+void check_groups_of_engine(ServeQuestion const& q) {
+    std::optional<std::string> first;
+    for (std::int64_t const tp : given_or(q.tensor, {1}))
+        for (std::int64_t const groups : given_or(q.groups, {1})) {
+            auto fault = split_fault(q.engine, plan_of({.tp = tp, .pp = 1, .groups = groups, .ep = 1}));
+            if (!fault) return;
+            if (!first) first = std::move(fault);
+        }
+    if (first) throw InputError("{}", *first);
+}
+
 }  // namespace
 
 std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
@@ -75,7 +106,8 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
         ServeMachine const& machine = q.machines[m];
         std::vector<std::string> const usual{machine.weights};
         for (Split const& split : splits_of(q, machine.cluster))
-            for (std::string const& weights : q.weights.empty() ? usual : q.weights)
+            for (std::string const& weights : q.weights.empty() ? usual : q.weights) {
+                if (!starts(q, split, weights)) continue;
                 for (CacheFormat const cache : q.caches)
                     for (std::int64_t const batch : q.batches)
                         for (std::int64_t const chunk : q.chunks) {
@@ -92,17 +124,19 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
                                 q.memory_utilisation.value_or(q.engine.memory_utilisation.value);
                             out.push_back(std::move(c));
                         }
+            }
     }
     return out;
 }
 
 void check_given_splits(ServeQuestion const& q) {
     for (std::int64_t const tp : q.tensor)
-        check_serving_plan(q.model, plan_of({.tp = tp, .pp = 1, .groups = 1, .ep = 1}));
+        check_split(q, {.tp = tp, .pp = 1, .groups = 1, .ep = 1});
     for (std::int64_t const pp : q.stages)
-        check_serving_plan(q.model, plan_of({.tp = 1, .pp = pp, .groups = 1, .ep = 1}));
+        check_split(q, {.tp = 1, .pp = pp, .groups = 1, .ep = 1});
     for (std::int64_t const groups : q.groups)
-        check_serving_plan(q.model, plan_of({.tp = 1, .pp = 1, .groups = groups, .ep = 1}));
+        check_split(q, {.tp = 1, .pp = 1, .groups = groups, .ep = 1});
+    check_groups_of_engine(q);
 }
 
 }  // namespace sextant

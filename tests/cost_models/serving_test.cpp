@@ -609,6 +609,9 @@ TEST_CASE("serving: plans that a model cannot have are refused with what is wron
     refused({.max_batch = 256, .max_batched_tokens = 255}, "llama-3.1-70b", "--max-batched-tokens: 255 are fewer");
     refused({.attention_dp = 2, .max_batch = 256, .max_batched_tokens = 127}, "llama-3.1-70b", "of each of 2 groups");
     CHECK_NOTHROW(IterationModel(served("mixtral-8x7b", "h100-sxm", {.tp = 4, .ep = 4, .expert_imbalance = 4})));
+    ServingCase groups = served("deepseek-v3", "h200-sxm", {.tp = 2, .ep = 16, .attention_dp = 8});
+    groups.engine = find_engine("tensorrt-llm", "test");
+    CHECK_THROWS_WITH(IterationModel(groups), contains("--tp 1 --attention-dp 16"));
     ServingCase odd = served("qwen3-next-80b-a3b", "h100-sxm", {.tp = 4});
     odd.model.recurrent->key_heads = 6;
     CHECK_THROWS_WITH(IterationModel(odd), contains("6 key heads"));

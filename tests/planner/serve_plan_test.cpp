@@ -106,6 +106,40 @@ TEST_CASE("serve plan: replicas are cut within a domain, and by stages and group
     CHECK_THROWS_WITH(plan_serving(q), contains("--attention-dp: 0"));
 }
 
+TEST_CASE("serve plan: no replica is cut as its engine would refuse to start") {
+    ServeQuestion q = question({{"h200-sxm", 3}}, 5);
+    auto const has = [&](std::int64_t tp, std::int64_t groups, std::int64_t ep) {
+        auto const all = serve_candidates(q);
+        return std::any_of(all.begin(), all.end(), [&](ServeCandidate const& c) {
+            return c.plan.tp == tp && c.plan.attention_dp == groups && c.plan.ep == ep;
+        });
+    };
+    q.model = find_model("phi-4");
+    CHECK(has(2, 1, 1));
+    CHECK_FALSE(has(4, 1, 1));  // of 40 heads on 10
+    q.tensor = {4};
+    CHECK_THROWS_WITH(check_given_splits(q), contains("10 key/value heads"));
+
+    q.tensor = {};
+    q.model = find_model("qwen3-235b-a22b");
+    CHECK(has(8, 1, 1));
+    q.weights = {"fp8-block"};
+    CHECK_FALSE(has(8, 1, 1));
+    CHECK(has(8, 1, 8));
+    CHECK(has(4, 1, 1));
+
+    CHECK(has(2, 4, 8));
+    q.engine = find_engine("tensorrt-llm", "test");
+    CHECK_FALSE(has(2, 4, 8));
+    CHECK(has(1, 8, 8));
+    CHECK(has(8, 1, 8));
+    q.tensor = {2};
+    q.groups = {4};
+    CHECK_THROWS_WITH(check_given_splits(q), contains("--tp 1 --attention-dp 8"));
+    q.tensor = {1, 2};
+    CHECK_NOTHROW(check_given_splits(q));
+}
+
 TEST_CASE("serve plan: a model beyond the memory of a node is served by several") {
     ServeQuestion q = question({{"h100-sxm", 3}}, 2);
     q.model = find_model("deepseek-v3");

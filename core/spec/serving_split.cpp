@@ -1,0 +1,102 @@
+#include "core/spec/serving_split.hpp"
+
+#include "core/spec/engine_profile.hpp"
+#include "core/spec/model_spec.hpp"
+#include "core/spec/serving_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sextant {
+namespace {
+
+using Fault = std::optional<std::string>;
+
+Fault heads_fault(ModelSpec const& model, std::int64_t tp) {
+    for (bool const sliding : {false, true}) {
+        AttentionSpec const& a = model.attention_of({.sliding = sliding});
+        if (a.heads % tp != 0)
+            return fmt::format("--tp: {} does not divide the {} attention heads of {} (a divisor of {} is expected)",
+                               tp, a.heads, model.name, a.heads);
+        // A latent belongs to all heads.
+        if (!a.latent && a.kv_heads % tp != 0 && tp % a.kv_heads != 0)
+            return fmt::format(
+                "--tp: {} and the {} key/value heads of {} do not divide one another (a divisor or a multiple of {} is "
+                "expected)",
+                tp, a.kv_heads, model.name, a.kv_heads);
+    }
+    if (!model.recurrent) return {};
+    if (model.recurrent->heads % tp != 0)
+        return fmt::format("--tp: {} does not divide the {} recurrent heads of {}", tp, model.recurrent->heads,
+                           model.name);
+    if (model.recurrent->key_heads % tp != 0 && tp % model.recurrent->key_heads != 0)
+        return fmt::format("--tp: {} and the {} key heads of the recurrent layers of {} do not divide one another", tp,
+                           model.recurrent->key_heads, model.name);
+    return {};
+}
+
+Fault experts_fault(ModelSpec const& model, ServingPlan const& plan) {
+    std::int64_t const ranks = plan.tp * plan.attention_dp;
+    if (plan.ep > 1) {
+        if (!model.moe) return fmt::format("--ep: {} has no experts (leave it at 1)", model.name);
+        if (model.moe->experts % plan.ep != 0)
+            return fmt::format("--ep: {} does not divide the {} experts of {}", plan.ep, model.moe->experts,
+                               model.name);
+        if (plan.ep == ranks) return {};
+        return fmt::format(
+            "--ep: {} (experts are divided over all {} ranks of a stage, tp x attention-dp, or over none: 1)", plan.ep,
+            ranks);
+    }
+    if (!model.moe || model.moe->intermediate % ranks == 0) return {};
+    return fmt::format(
+        "--ep: with 1 each expert is cut over tp x attention-dp, and {} ranks do not divide the {} values inside one "
+        "of "
+        "{} (--ep {} divides the experts over them)",
+        ranks, model.moe->intermediate, model.name, ranks);
+}
+
+/// Of products in blocks of 128 of which `ranks` have a part each.
+Fault blocks_fault(std::int64_t width, std::int64_t ranks, char const* option, char const* what, char const* instead) {
+    constexpr std::int64_t block = 128;
+    if (ranks == 1 || width % (block * ranks) == 0) return {};
+    return fmt::format("{}: {} ranks cut the {} values of {} within blocks of {} of fp8-block ({})", option, ranks,
+                       width, what, block, instead);
+}
+
+Fault fp8_block_fault(ModelSpec const& model, ServingPlan const& plan) {
+    if (plan.weights != "fp8-block") return {};
+    if (model.moe)
+        if (Fault fault = blocks_fault(model.moe->intermediate, expert_ranks(plan), "--ep", "an expert",
+                                       "divide the experts over the ranks with --ep, or take fewer"))
+            return fault;
+    if (model.only_experts_narrow) return {};
+    bool const dense = std::any_of(model.layers.begin(), model.layers.end(),
+                                   [](LayerKind kind) { return kind.feed_forward && !kind.moe; });
+    if (dense)
+        if (Fault fault = blocks_fault(model.mlp.intermediate, plan.tp, "--tp", "a feed-forward", "take fewer"))
+            return fault;
+    if (!model.moe) return {};
+    return blocks_fault(model.moe->shared_intermediate, plan.tp, "--tp", "the shared expert", "take fewer");
+}
+
+}  // namespace
+
+std::optional<std::string> split_fault(ModelSpec const& model, ServingPlan const& plan) {
+    if (Fault fault = heads_fault(model, plan.tp)) return fault;
+    if (Fault fault = experts_fault(model, plan)) return fault;
+    return fp8_block_fault(model, plan);
+}
+
+std::int64_t expert_ranks(ServingPlan const& plan) { return plan.ep == 1 ? plan.tp * plan.attention_dp : 1; }
+
+std::optional<std::string> split_fault(EngineProfile const& engine, ServingPlan const& plan) {
+    // Its enable_attention_dp makes a group of every rank. Source: _torch/modules/attention.py.
+    if (engine.name != "tensorrt-llm" || plan.attention_dp == 1 || plan.tp == 1) return {};
+    return fmt::format(
+        "--attention-dp: groups of TensorRT-LLM are single ranks, and these have {} each (--tp 1 --attention-dp {})",
+        plan.tp, plan.tp * plan.attention_dp);
+}
+
+}  // namespace sextant

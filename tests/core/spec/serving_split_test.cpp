@@ -1,0 +1,54 @@
+#include "core/spec/serving_split.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "core/spec/serving_plan.hpp"
+#include "tests/catch.hpp"
+
+using namespace sextant;
+
+namespace {
+
+std::string fault(char const* model, ServingPlan const& plan) {
+    return split_fault(find_model(model), plan).value_or("");
+}
+
+}  // namespace
+
+TEST_CASE("serving split: tensor-parallel ranks have whole key/value heads, or a part of one each") {
+    for (std::int64_t const tp : {1, 2, 5, 10, 20})
+        CHECK(fault("phi-4", {.tp = tp}) == "");  // 40 heads on 10
+    CHECK_THAT(fault("phi-4", {.tp = 4}), contains("--tp: 4 and the 10 key/value heads"));
+    CHECK_THAT(fault("qwen3-coder-480b-a35b", {.tp = 6}), contains("--tp: 6 and the 8 key/value heads"));
+    CHECK(fault("qwen3-coder-480b-a35b", {.tp = 16}) == "");
+    CHECK(fault("deepseek-v3", {.tp = 16}) == "");  // a latent is whole on every rank
+    CHECK_THROWS_WITH(check_serving_plan(find_model("phi-4"), {.tp = 4}), contains("a divisor or a multiple of 10"));
+}
+
+TEST_CASE("serving split: blocks of 128 of fp8-block are whole on a rank") {
+    char const* const qwen = "qwen3-235b-a22b";  // experts of 1536
+    CHECK_THAT(fault(qwen, {.tp = 8, .weights = "fp8-block"}), contains("8 ranks cut the 1536 values of an expert"));
+    CHECK_THAT(fault(qwen, {.tp = 2, .attention_dp = 4, .weights = "fp8-block"}), contains("an expert"));
+    CHECK(fault(qwen, {.tp = 8, .ep = 8, .weights = "fp8-block"}) == "");
+    CHECK(fault(qwen, {.tp = 4, .weights = "fp8-block"}) == "");
+    CHECK(fault(qwen, {.tp = 8, .weights = "bf16"}) == "");
+    CHECK(fault("deepseek-v3", {.tp = 16, .weights = "fp8-block"}) == "");
+    CHECK_THAT(fault("deepseek-v3", {.tp = 32, .ep = 32, .weights = "fp8-block"}), contains("a feed-forward"));
+    CHECK_THAT(fault("llama-3.1-8b", {.tp = 32, .weights = "fp8-block"}),
+               contains("--tp: 32 ranks cut the 14336 values of a feed-forward"));
+}
+
+TEST_CASE("serving split: an expert is cut evenly over the ranks of all attention groups, or experts are divided") {
+    CHECK(fault("qwen3-235b-a22b", {.tp = 2, .attention_dp = 32}) == "");
+    CHECK_THAT(fault("gpt-oss-120b", {.attention_dp = 128}), contains("--ep 128 divides the experts over them"));
+    CHECK(fault("gpt-oss-120b", {.ep = 128, .attention_dp = 128}) == "");
+}
+
+TEST_CASE("serving split: attention groups of TensorRT-LLM are single ranks, those of others are not") {
+    for (char const* engine : {"vllm", "sglang"})
+        CHECK_FALSE(split_fault(find_engine(engine, "test"), {.tp = 2, .ep = 16, .attention_dp = 8}));
+    EngineProfile const engine = find_engine("tensorrt-llm", "test");
+    CHECK_FALSE(split_fault(engine, {.tp = 8}));
+    CHECK_FALSE(split_fault(engine, {.ep = 8, .attention_dp = 8}));
+    CHECK_THAT(split_fault(engine, {.tp = 2, .ep = 16, .attention_dp = 8}).value_or(""),
+               contains("--tp 1 --attention-dp 16"));
+}
