@@ -27,8 +27,9 @@ void add_serve_options(CLI::App& app, ServeOptions& o) {
         ->option_text("NAME|FILE");
     app.add_option("--tp", o.tp, "tensor parallelism of a replica (default: 1)")->option_text("N");
     app.add_option("--pp", o.pp, "pipeline stages of a replica (default: 1)")->option_text("N");
-    app.add_option("--ep", o.ep,
-                   "ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over tp (default: 1)")
+    app.add_option(
+           "--ep", o.ep,
+           "ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over as many (default: 1)")
         ->option_text("N");
     app.add_option("--attention-dp", o.attention_dp, "groups of tp ranks with sequences of their own (default: 1)")
         ->option_text("N");

@@ -28,11 +28,11 @@ FormatOrigin format_origin_from(std::string_view name, std::string_view where);
 /// How one replica of a model is split, and how its engine batches.
 ///
 /// A replica takes tp * pp * attention_dp accelerators. With attention data parallelism every group of tp ranks has its
-/// own sequences and cache, and the layers of a mixture of experts are shared by all of them.
+/// own sequences and cache, and the experts of a mixture are shared by all of them (`expert_ranks`).
 struct ServingPlan {
     std::int64_t tp = 1;
     std::int64_t pp = 1;
-    std::int64_t ep = 1;  ///< experts are divided over this many ranks; 1: every expert is cut over tp
+    std::int64_t ep = 1;  ///< experts are divided over this many ranks; 1: each is cut over all of a stage
     std::int64_t attention_dp = 1;
     std::string weights =
         "bf16";  ///< a format of `gemm_formats`: "bf16", "fp8", "fp8-block", "int8", "int4-weights", ...

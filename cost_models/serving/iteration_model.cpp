@@ -113,7 +113,7 @@ void IterationModel::tabulate_tokens() {
         expert_layers_ = time.expert_layers;
     }
     if (!what_.model.moe) return;
-    if (what_.plan.ep > 1) sharing_groups_ = static_cast<double>(what_.plan.attention_dp);
+    sharing_groups_ = static_cast<double>(what_.plan.attention_dp);
     for (double const tokens : token_grid(most * sharing_groups_, longest_prompt(what_.model))) {
         ExpertTime const time = costs.of_experts(tokens);
         for (auto [curve, value] : {std::pair{&expert_reading_, time.reading}, {&expert_compute_, time.compute}}) {
@@ -180,7 +180,7 @@ double IterationModel::expert_seconds(double tokens, double elsewhere) const {
     double const all = sharing_groups_ > 1 ? tokens + elsewhere : tokens;
     double const reading = expert_reading_(all) * engine.expert_stream_scale.value;
     double const scale = engine.expert_compute_scale.value * (widens_weights_ ? engine.expert_unpack_scale.value : 1);
-    double const rows = expert_compute_(all) + expert_rounding_(tokens);
+    double const rows = expert_compute_(all) + expert_rounding_(what_.plan.ep > 1 ? tokens : all);
     double const compute = expert_floor_ + std::max(0.0, rows - expert_floor_) * scale;
     return std::cbrt(reading * reading * reading + compute * compute * compute);
 }

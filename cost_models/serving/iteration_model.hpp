@@ -41,8 +41,8 @@ struct IterationLoad {
 /// Products, their streaming kernels and the tensor- or expert-parallel communication depend on the tokens of the
 /// iteration, T = prefill + decodes + guesses: shapes of `build_layer` (core/graph/block.hpp) at T tokens, priced by
 /// `estimate_product` in the format of the weights; experts touched by T tokens of top_k of E: E (1 - (1 - top_k /
-/// E)^T). Where experts are divided over the ranks of all attention data-parallel groups these are the tokens of all of
-/// them (`elsewhere`). The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3)
+/// E)^T), where T has the tokens of all attention data-parallel groups (`elsewhere`): their ranks share the experts,
+/// cut or divided. The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3)
 /// together; what c is above the time of a single row is what engines scale. Shared experts count as more of the same
 /// groups. An iteration with prompt tokens is not captured as a graph: where its kernels take d on the device and l to
 /// launch, they take (d^3 + l^3)^(1/3) together; l = kernels x `prompt_launch` + layers with experts x `expert_launch`.
@@ -83,7 +83,7 @@ private:
     };
     void tabulate_tokens();
     void tabulate_head();
-    /// @param tokens of the group; those elsewhere count where experts are divided over the ranks of all groups
+    /// @param tokens of the group; those elsewhere count as well, as groups share the experts
     [[nodiscard]] double expert_seconds(double tokens, double elsewhere) const;
     /// What the device waits for launches, beyond the time it works.
     [[nodiscard]] Seconds launching(Seconds device) const;

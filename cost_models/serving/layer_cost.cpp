@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/graph/block.hpp"
 #include "core/is_one_of.hpp"
+#include "core/spec/serving_split.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/kernel_time.hpp"
 
@@ -37,7 +38,7 @@ ParallelPlan block_plan(ServingPlan const& plan, Precision precision) {
     out.tp = plan.tp;
     out.dp = plan.attention_dp;
     out.ep = plan.ep;
-    out.expert_tp = plan.ep == 1 ? plan.tp : 1;
+    out.expert_tp = expert_ranks(plan);
     out.precision = precision;
     return out;
 }
@@ -71,6 +72,11 @@ LayerCosts::LayerCosts(ServingCase const& what)
     if (plan.tp > 1) {
         reduce_ = collective_curve(what.cluster, CollectiveKind::all_reduce, place_group(plan.tp, 1, what.cluster));
         gather_ = collective_curve(what.cluster, CollectiveKind::all_gather, place_group(plan.tp, 1, what.cluster));
+    }
+    if (what.model.moe && plan.ep == 1 && plan.attention_dp > 1) {
+        GroupPlacement const groups = place_group(plan.attention_dp, plan.tp, what.cluster);
+        share_ = collective_curve(what.cluster, CollectiveKind::all_gather, groups);
+        collect_ = collective_curve(what.cluster, CollectiveKind::reduce_scatter, groups);
     }
     if (plan.ep > 1)
         exchange_ = collective_curve(what.cluster, CollectiveKind::all_to_all, place_group(plan.ep, 1, what.cluster));
@@ -131,7 +137,7 @@ LayerCosts::ExpertInput LayerCosts::input_of(Op const& op) {
 
 double LayerCosts::shared_beside_routed() const {
     MoeSpec const& moe = *what_.model.moe;
-    if (what_.plan.ep > 1) return 0;
+    if (what_.plan.ep > 1 || what_.plan.attention_dp > 1) return 0;
     return static_cast<double>(moe.shared_intermediate) / static_cast<double>(moe.intermediate);
 }
 
@@ -212,6 +218,10 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
         // Experts cut over the tensor-parallel ranks end in a sum over them; a shared expert has brought one already.
         bool const needs_sum = kind.moe && what_.plan.ep == 1 && model.moe->shared_intermediate == 0;
         if (needs_sum && !reduce_.empty()) layer.communication += reduce_.time(hidden);
+        if (kind.moe && !share_.empty()) {
+            Bytes const of_all = hidden * static_cast<double>(what_.plan.attention_dp);
+            layer.communication += share_.time(of_all) + collect_.time(of_all);
+        }
         auto const layers = static_cast<double>(count_of(model, kind));
         total.gemm += layer.gemm * layers;
         total.expert_rounding += layer.expert_rounding * layers;

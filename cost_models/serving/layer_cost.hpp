@@ -32,10 +32,12 @@ public:
     explicit LayerCosts(ServingCase const& what);
 
     /// Products, element-wise kernels and communication of `tokens` tokens of each attention data-parallel group
-    /// through every layer, the embedding and between stages.
+    /// through every layer, the embedding and between stages. Groups over which experts are cut gather their tokens
+    /// before these, padded to as many as this one has, and scatter the sums.
+    /// Source: vLLM 0.11 AgRsAll2AllManager and get_dp_padding, SGLang 0.5.5 dp_attention.py (all-reduces instead in
+    /// iterations with prompts), TensorRT-LLM fused_moe_cutlass.py.
     [[nodiscard]] LayerTime of_tokens(std::int64_t tokens);
-    /// Products of the experts on one rank, where these have so many tokens: of all attention data-parallel groups, if
-    /// experts are divided over their ranks.
+    /// Products of the experts on one rank, where these have so many tokens: of all attention data-parallel groups.
     [[nodiscard]] ExpertTime of_experts(double tokens) const;
     /// Output matrix, exchange of logits and sampling for `samples` sequences.
     [[nodiscard]] Seconds head(std::int64_t samples);
@@ -50,7 +52,8 @@ private:
     [[nodiscard]] Seconds quantising(std::int64_t m, std::int64_t k, GemmFormat const& format) const;
     [[nodiscard]] Seconds touched(Bytes bytes, std::int64_t kernels) const;
     /// Shared experts in units of a routed one, where engines multiply them beside the routed ones: in the same grouped
-    /// product (SGLang) or on another stream (vLLM, TensorRT-LLM).
+    /// product (SGLang) or on another stream (vLLM, TensorRT-LLM); with attention groups they are cut over tp alone,
+    /// and have the group's tokens.
     [[nodiscard]] double shared_beside_routed() const;
     /// What the rows of a grouped product are: tokens as they came, which are rounded once before they are copied to
     /// their experts, or what the product before made of each copy.
@@ -75,6 +78,9 @@ private:
     CollectiveCurve reduce_;
     CollectiveCurve gather_;
     CollectiveCurve exchange_;
+    CollectiveCurve share_;  ///< among the ranks of all attention groups that have the same part of a group
+    CollectiveCurve collect_;
+    CollectiveCurve sum_of_all_;                             ///< over all ranks of a stage
     std::vector<std::pair<double, CollectiveCurve>> sends_;  ///< between stages, and how many are alike
 };
 

@@ -2,6 +2,7 @@
 
 #include "core/graph/block.hpp"
 #include "core/spec/parameters.hpp"
+#include "core/spec/serving_split.hpp"
 #include "cost_models/serving/stage_split.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ struct RankWeights {
 };
 
 double share_of(Parameter const& p, ServingPlan const& plan) {
-    if (p.sharding == Sharding::expert) return 1.0 / static_cast<double>(plan.ep > 1 ? plan.ep : plan.tp);
+    if (p.sharding == Sharding::expert) return 1.0 / static_cast<double>(plan.ep * expert_ranks(plan));
     return 1.0 / static_cast<double>(p.tensor_shards(plan.tp));
 }
 
@@ -99,6 +100,21 @@ bool is_fuller(ServingMemory const& a, ServingMemory const& b) {
     return room(a) < room(b);
 }
 
+/// Values of the experts' layers on one rank, per token of its group. Experts cut over the ranks of several groups have
+/// the tokens of all, 32768 at a time (vLLM 0.11, VLLM_FUSED_MOE_CHUNK_SIZE), which are gathered before and summed
+/// after.
+double expert_width(ModelSpec const& model, ServingPlan const& plan) {
+    constexpr double largest_chunk = 32768;
+    auto const top_k = static_cast<double>(model.moe->top_k);
+    auto const inner = static_cast<double>(model.moe->intermediate) * 3;
+    auto const hidden = static_cast<double>(model.hidden);
+    if (plan.ep > 1) return top_k / static_cast<double>(plan.tp) * (inner + hidden);
+    if (plan.attention_dp == 1) return top_k * (inner / static_cast<double>(plan.tp) + hidden);
+    auto const groups = static_cast<double>(plan.attention_dp);
+    double const chunks = std::min(groups, std::max(1.0, largest_chunk / static_cast<double>(plan.max_batched_tokens)));
+    return chunks * top_k * (inner / static_cast<double>(expert_ranks(plan)) + hidden) + 2 * groups * hidden;
+}
+
 /// Two live copies of the hidden state, the widest layer's intermediates, and the logits of the sampled tokens in fp32.
 Bytes activations_of(ServingCase const& what) {
     ModelSpec const& model = what.model;
@@ -115,13 +131,7 @@ Bytes activations_of(ServingCase const& what) {
                          static_cast<double>(model.recurrent->key_width() + 3 * model.recurrent->value_width()) / tp);
     double const mlp = static_cast<double>(model.mlp.intermediate) * (model.mlp.gated ? 3 : 2) / tp;
     width = std::max(width, mlp);
-    if (model.moe) {
-        double const sharing = static_cast<double>(plan.ep > 1 ? 1 : plan.tp);
-        double const routed =
-            static_cast<double>(model.moe->top_k) / (plan.ep > 1 ? tp : 1) *
-            (static_cast<double>(model.moe->intermediate) * 3 / sharing + static_cast<double>(model.hidden));
-        width = std::max(width, routed);
-    }
+    if (model.moe) width = std::max(width, expert_width(model, plan));
     double const samples = static_cast<double>(std::min(plan.max_batch, plan.max_batched_tokens));
     return (2 * tokens * (2 * static_cast<double>(model.hidden) + width) +
             4 * samples * static_cast<double>(model.vocab)) *

@@ -2,6 +2,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
+#include "cost_models/collective_time.hpp"
 #include "cost_models/serving/pipeline_pace.hpp"
 #include "cost_models/serving/prompt_mix.hpp"
 #include "cost_models/serving/stage_split.hpp"
@@ -582,6 +583,57 @@ TEST_CASE("serving: sparse attention costs no less than its index, and less than
     CHECK(chosen.prefill_attention(0, 2048).base() == Approx(all.prefill_attention(0, 2048).base()));
     CHECK(chosen.prefill_attention(0, 131072) < 0.6 * all.prefill_attention(0, 131072));
     CHECK(chosen.prefill_attention(0, 4096) >= chosen.prefill_attention(0, 2048));
+}
+
+TEST_CASE("serving memory: experts are cut over the ranks of all attention groups, or divided over them") {
+    auto const weights = [](ServingPlan const& plan) {
+        return serving_memory(served("mixtral-8x7b", "h200-sxm", plan)).weights.base();
+    };
+    double const divided = weights({.ep = 8, .attention_dp = 8});
+    CHECK(weights({.attention_dp = 8}) == Approx(divided));
+    CHECK(weights({.tp = 2, .attention_dp = 4}) < divided);  // attention is cut as well
+    CHECK(weights({.attention_dp = 2}) > 3 * divided);
+    ServingPlan const eight{.attention_dp = 8, .weights = "fp8"};
+    CHECK(serving_memory(served("deepseek-v3", "h200-sxm", eight)).fits());
+    // Inside a chunk of experts every group's tokens have their part of each.
+    auto const activations = [](std::int64_t groups, std::int64_t tokens) {
+        ServingPlan const plan{.attention_dp = groups, .max_batched_tokens = tokens};
+        return serving_memory(served("mixtral-8x7b", "h200-sxm", plan)).activations;
+    };
+    CHECK(activations(4, 8192) > activations(1, 8192));
+    CHECK(activations(8, 8192) < 2.0 * activations(4, 8192));
+}
+
+TEST_CASE("serving: groups gather their tokens for experts that are cut over all ranks, and scatter the sums") {
+    ServingCase what = served("mixtral-8x7b", "h200-sxm", {.tp = 2, .attention_dp = 4});
+    what.engine.communication_scale.value = 1;
+    auto const curve = [&](CollectiveKind kind, std::int64_t size, std::int64_t stride) {
+        return collective_curve(what.cluster, kind, place_group(size, stride, what.cluster));
+    };
+    auto const hidden = [](double tokens) { return 2.0 * 4096 * tokens * units::B; };
+    // After attention, after the experts, and of the embedding.
+    Seconds const over_tp = 65 * curve(CollectiveKind::all_reduce, 2, 1).time(hidden(1024));
+    Seconds const among_groups = 32 * (curve(CollectiveKind::all_gather, 4, 2).time(hidden(4096)) +
+                                       curve(CollectiveKind::reduce_scatter, 4, 2).time(hidden(4096)));
+    // Padded to the tokens of the busiest group, whatever those of others.
+    for (double const elsewhere : {0.0, 3072.0}) {
+        IterationLoad const load{.prefill_tokens = 1024, .samples = 1, .elsewhere = elsewhere};
+        CHECK(IterationModel(what)(load).communication.base() == Approx((over_tp + among_groups).base()).epsilon(0.01));
+    }
+    what.plan.attention_dp = 1;
+    CHECK(IterationModel(what)({.prefill_tokens = 1024, .samples = 1}).communication.base() ==
+          Approx(over_tp.base()).epsilon(0.01));
+}
+
+TEST_CASE("serving: experts cut over all groups have the tokens of all, as divided ones do") {
+    for (std::int64_t const ep : {1, 8}) {
+        IterationModel const model(served("qwen3-235b-a22b", "h200-sxm", {.ep = ep, .attention_dp = 8}));
+        IterationLoad load = decodes(16, 500);
+        Seconds const alone = model(load).gemm;
+        load.elsewhere = 7 * 16;
+        CAPTURE(ep);
+        CHECK(model(load).gemm > 1.2 * alone);
+    }
 }
 
 TEST_CASE("touched_experts: one token touches top_k, many touch all, never more") {
