@@ -12,7 +12,7 @@ TEST_CASE("Ulysses keeps attention's output twice: of a rank's heads, and exchan
     plan.cp = 4;
     auto const kept = [&](ContextParallel mode, double input_bytes = 2) {
         plan.cp_mode = mode;
-        return build_layer(model, {}, plan, 8192).kept(Recompute::none, input_bytes).base();
+        return build_layer(model, {}, plan, 8192).kept(Recompute::none, {.narrow_input = input_bytes}).base();
     };
     double const output = 2.0 * 8192 / 4 * 4096;
     CHECK(kept(ContextParallel::ulysses) - kept(ContextParallel::ring) == output);
