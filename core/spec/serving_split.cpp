@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace sextant {
@@ -52,41 +51,15 @@ Fault experts_fault(ModelSpec const& model, ServingPlan const& plan) {
     if (!model.moe || model.moe->intermediate % ranks == 0) return {};
     return fmt::format(
         "--ep: with 1 each expert is cut over tp x attention-dp, and {} ranks do not divide the {} values inside one "
-        "of "
-        "{} (--ep {} divides the experts over them)",
+        "of {} (--ep {} divides the experts over them)",
         ranks, model.moe->intermediate, model.name, ranks);
-}
-
-/// Of products in blocks of 128 of which `ranks` have a part each.
-Fault blocks_fault(std::int64_t width, std::int64_t ranks, char const* option, char const* what, char const* instead) {
-    constexpr std::int64_t block = 128;
-    if (ranks == 1 || width % (block * ranks) == 0) return {};
-    return fmt::format("{}: {} ranks cut the {} values of {} within blocks of {} of fp8-block ({})", option, ranks,
-                       width, what, block, instead);
-}
-
-Fault fp8_block_fault(ModelSpec const& model, ServingPlan const& plan) {
-    if (plan.weights != "fp8-block") return {};
-    if (model.moe)
-        if (Fault fault = blocks_fault(model.moe->intermediate, expert_ranks(plan), "--ep", "an expert",
-                                       "divide the experts over the ranks with --ep, or take fewer"))
-            return fault;
-    if (model.only_experts_narrow) return {};
-    bool const dense = std::any_of(model.layers.begin(), model.layers.end(),
-                                   [](LayerKind kind) { return kind.feed_forward && !kind.moe; });
-    if (dense)
-        if (Fault fault = blocks_fault(model.mlp.intermediate, plan.tp, "--tp", "a feed-forward", "take fewer"))
-            return fault;
-    if (!model.moe) return {};
-    return blocks_fault(model.moe->shared_intermediate, plan.tp, "--tp", "the shared expert", "take fewer");
 }
 
 }  // namespace
 
 std::optional<std::string> split_fault(ModelSpec const& model, ServingPlan const& plan) {
     if (Fault fault = heads_fault(model, plan.tp)) return fault;
-    if (Fault fault = experts_fault(model, plan)) return fault;
-    return fp8_block_fault(model, plan);
+    return experts_fault(model, plan);
 }
 
 std::int64_t expert_ranks(ServingPlan const& plan) { return plan.ep == 1 ? plan.tp * plan.attention_dp : 1; }

@@ -1,12 +1,10 @@
 #include "planner/serving/format_choice.hpp"
 
 #include "core/spec/parameters.hpp"
-#include "core/spec/serving_split.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 namespace sextant {
 namespace {
@@ -26,7 +24,6 @@ FormatChoice choice_of(ServingCase const& what, RequestShape const& request, Loa
     out.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(out.cache));
     out.largest = std::max(0.0, largest_batch(what, out.memory, request.prompt + request.output));
     out.refused = missing_hardware(what.cluster.accelerator, out.weights);
-    if (auto fault = split_fault(what.model, what.plan)) out.refused = std::move(*fault);
     if (out.refused.empty() && out.largest < 1) out.refused = "does not fit the memory";
     if (out.refused.empty()) out.estimate = load(IterationModel(what), request);
     return out;
@@ -49,9 +46,7 @@ std::vector<FormatChoice> compare_formats(ServingCase const& base, RequestShape 
             ServingCase what = base;
             what.plan.weights = format;
             what.plan.cache = cache;
-            // A cut that this format alone does not allow is its answer.
-            if (find_gemm_format(format) == nullptr || !split_fault(what.model, what.plan))
-                check_serving_plan(what.model, what.plan);
+            check_serving_plan(what.model, what.plan);
             out.push_back(choice_of(what, request, load, errors));
         }
     return out;

@@ -70,9 +70,8 @@ ServingPlan plan_of(Split const& split) {
     return plan;
 }
 
-bool starts(ServeQuestion const& q, Split const& split, std::string const& weights) {
-    ServingPlan plan = plan_of(split);
-    plan.weights = weights;
+bool starts(ServeQuestion const& q, Split const& split) {
+    ServingPlan const plan = plan_of(split);
     return !split_fault(q.model, plan) && !split_fault(q.engine, plan);
 }
 
@@ -105,9 +104,9 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
     for (std::size_t m = 0; m < q.machines.size(); ++m) {
         ServeMachine const& machine = q.machines[m];
         std::vector<std::string> const usual{machine.weights};
-        for (Split const& split : splits_of(q, machine.cluster))
-            for (std::string const& weights : q.weights.empty() ? usual : q.weights) {
-                if (!starts(q, split, weights)) continue;
+        for (Split const& split : splits_of(q, machine.cluster)) {
+            if (!starts(q, split)) continue;
+            for (std::string const& weights : q.weights.empty() ? usual : q.weights)
                 for (CacheFormat const cache : q.caches)
                     for (std::int64_t const batch : q.batches)
                         for (std::int64_t const chunk : q.chunks) {
@@ -124,7 +123,7 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
                                 q.memory_utilisation.value_or(q.engine.memory_utilisation.value);
                             out.push_back(std::move(c));
                         }
-            }
+        }
     }
     return out;
 }

@@ -29,16 +29,6 @@ std::vector<FormatChoice> choices(ServingCase const& what, std::vector<std::stri
 
 }  // namespace
 
-TEST_CASE("compare_formats: a format whose blocks the ranks would cut says so, beside the others") {
-    ServingCase what = served("qwen3-235b-a22b", "h200-sxm");
-    what.plan.tp = 8;
-    auto const found = choices(what, {"fp8", "fp8-block"});
-    REQUIRE(found.size() == 2);
-    CHECK(found[0].timed());
-    CHECK_THAT(found[1].refused, contains("fp8-block"));
-    CHECK_THROWS_AS(choices(what, {"fp9"}), InputError);
-}
-
 TEST_CASE("compare_formats: each pair once and in order; narrower ones leave more room, and cost accuracy") {
     auto const found =
         choices(served("llama-3.1-8b", "h100-sxm"), {"bf16", "fp8"}, {CacheFormat::bf16, CacheFormat::fp8});

@@ -123,8 +123,6 @@ TEST_CASE("serve plan: no replica is cut as its engine would refuse to start") {
     q.tensor = {};
     q.model = find_model("qwen3-235b-a22b");
     CHECK(has(8, 1, 1));
-    q.weights = {"fp8-block"};
-    CHECK_FALSE(has(8, 1, 1));
     CHECK(has(8, 1, 8));
     CHECK(has(4, 1, 1));
 

@@ -24,19 +24,6 @@ TEST_CASE("serving split: tensor-parallel ranks have whole key/value heads, or a
     CHECK_THROWS_WITH(check_serving_plan(find_model("phi-4"), {.tp = 4}), contains("a divisor or a multiple of 10"));
 }
 
-TEST_CASE("serving split: blocks of 128 of fp8-block are whole on a rank") {
-    char const* const qwen = "qwen3-235b-a22b";  // experts of 1536
-    CHECK_THAT(fault(qwen, {.tp = 8, .weights = "fp8-block"}), contains("8 ranks cut the 1536 values of an expert"));
-    CHECK_THAT(fault(qwen, {.tp = 2, .attention_dp = 4, .weights = "fp8-block"}), contains("an expert"));
-    CHECK(fault(qwen, {.tp = 8, .ep = 8, .weights = "fp8-block"}) == "");
-    CHECK(fault(qwen, {.tp = 4, .weights = "fp8-block"}) == "");
-    CHECK(fault(qwen, {.tp = 8, .weights = "bf16"}) == "");
-    CHECK(fault("deepseek-v3", {.tp = 16, .weights = "fp8-block"}) == "");
-    CHECK_THAT(fault("deepseek-v3", {.tp = 32, .ep = 32, .weights = "fp8-block"}), contains("a feed-forward"));
-    CHECK_THAT(fault("llama-3.1-8b", {.tp = 32, .weights = "fp8-block"}),
-               contains("--tp: 32 ranks cut the 14336 values of a feed-forward"));
-}
-
 TEST_CASE("serving split: an expert is cut evenly over the ranks of all attention groups, or experts are divided") {
     CHECK(fault("qwen3-235b-a22b", {.tp = 2, .attention_dp = 32}) == "");
     CHECK_THAT(fault("gpt-oss-120b", {.attention_dp = 128}), contains("--ep 128 divides the experts over them"));
