@@ -112,7 +112,7 @@ TEST_CASE("fit_framework: what is known of a host otherwise holds where no step 
         return (timing.host_floor_forward.value + timing.host_floor_backward.value).in(units::ms);
     };
     CHECK(floors("hopper") == Approx(3.7).epsilon(0.02));
-    CHECK(floors("ampere") == Approx(2.2).epsilon(0.02));
+    CHECK(floors("ampere") == Approx(3.3).epsilon(0.02));
 }
 
 TEST_CASE("fit_framework: attention of frameworks that run Ampere's instructions on Hopper is held slower there") {

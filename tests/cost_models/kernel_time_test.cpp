@@ -102,7 +102,20 @@ TEST_CASE("gemm_time: a large square product reaches the efficiency of the profi
     CHECK(fraction(128) < 0.05);
 }
 
-TEST_CASE("gemm_time: more rows, columns or groups never take less time", "[INV-15]") {
+TEST_CASE("a product with rows that are no multiple of 16 bytes takes longer than a larger one, in all its passes") {
+    auto const head = [](std::int64_t columns, Pass pass) {
+        Gemm const product{.m = 8192, .n = columns, .k = 2048, .precision = Precision::fp16};
+        return kernel_time({.name = "head", .what = product}, pass, accelerator(), neutral_timing());
+    };
+    for (Pass const pass : {Pass::forward, Pass::backward}) {
+        Seconds const padded = head(50304, pass);
+        CHECK(head(50264, pass) <= padded);                           // 16 bytes
+        CHECK(head(50260, pass) / padded == Approx(2).epsilon(0.1));  // 8
+        CHECK(head(50257, pass) / padded == Approx(1 / 0.35).epsilon(0.1));
+    }
+}
+
+TEST_CASE("gemm_time: more rows, columns or groups never take less time, where rows start at 16 bytes", "[INV-15]") {
     std::mt19937_64 random(3);
     AcceleratorProfile const machine = accelerator();
     FrameworkTiming const framework = neutral_timing();
@@ -111,7 +124,7 @@ TEST_CASE("gemm_time: more rows, columns or groups never take less time", "[INV-
         return kernel_time({.name = "experts", .what = experts}, Pass::forward, machine, framework);
     };
     for (int i = 0; i < 500; ++i) {
-        std::int64_t const m = size(random), n = size(random), k = size(random), more = size(random);
+        std::int64_t const m = size(random), n = 8 * size(random), k = 8 * size(random), more = 8 * size(random);
         Seconds const time = time_of(2, m, n, k);
         CAPTURE(m, n, k, more);
         CHECK(time_of(2, m + more, n, k) >= time);
