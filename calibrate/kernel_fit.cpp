@@ -2,6 +2,7 @@
 
 #include "calibrate/kernel_grids.hpp"
 #include "calibrate/kernel_intervals.hpp"
+#include "calibrate/kernel_priors.hpp"
 #include "calibrate/kernel_refinement.hpp"
 #include "calibrate/large_efficiency.hpp"
 #include "calibrate/least_squares.hpp"
@@ -22,11 +23,7 @@ namespace sextant {
 namespace {
 
 constexpr double huber_scale = 0.1;
-constexpr double prior_spread = 1.5;   ///< of a constant's logarithm about its start
-constexpr double prior_weight = 0.05;  ///< residual that one prior spread counts as
 constexpr int folds = 5;
-constexpr double kin_spread = 10;  ///< the same about the constants of like kernels
-constexpr double held_spread = 1;  ///< the same of a constant that the rows cannot say, or of the device itself
 constexpr std::size_t fewest_transfer_rows = 30;
 constexpr std::size_t fewest_banded_rows = 20;   ///< of fewer no quantiles are taken, and the outer interval is doubled
 constexpr std::size_t most_refitted_rows = 400;  ///< fits of more are too slow to repeat for their intervals
@@ -50,29 +47,9 @@ double known_correction(KernelMeasurement const& row, KernelFitChoices const& ch
     return choices.refines ? shipped_correction(row, *choices.shipped) : 0;
 }
 
-/// Decodes that share nothing among many heads read each key from memory once and from the cache 33 to 128 times: their
-/// rows say nothing of the memory's rate, which would otherwise take up what the cache's leaves.
-bool is_held(KernelMeasurement const& row, KernelConstant const& constant) {
-    auto const* shape = std::get_if<DecodeAttention>(&row.row.what);
-    return shape != nullptr && constant.name == "memory" && sharing_of(*shape) == DecodeSharing::unshared;
-}
-
-FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelKind kind,
-                      KernelFitChoices const& choices) {
-    KernelFit const* const kin = choices.kin != nullptr ? choices.kin : choices.shipped;
+FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelFitChoices const& choices) {
     FitProblem problem;
-    for (KernelConstant const& c : kernel_constants(kind)) {
-        double const start = kin != nullptr ? kin->constants[problem.parameters.size()] : c.start;
-        double const weak = kin != nullptr ? kin_spread : prior_spread / prior_weight;
-        bool const is_of_device = choices.refines && kin == choices.shipped;
-        double const spread = is_of_device || is_held(*rows.front(), c) ? held_spread : weak;
-        problem.parameters.push_back({.name = std::string(c.name),
-                                      .start = start,
-                                      .low = c.low,
-                                      .high = c.high,
-                                      .scale = FitScale::logarithmic,
-                                      .prior = FitPrior{.mean = start, .spread = spread}});
-    }
+    problem.parameters = kernel_parameters(rows, choices);
     problem.rows = rows.size();
     std::vector<double> known;
     for (auto const* row : rows)
@@ -103,7 +80,7 @@ KernelFit fit_constants(std::vector<KernelMeasurement const*> const& all, Kernel
     fit.rows = static_cast<std::int64_t>(rows.size());
     if (rows.size() > choices.most_rows) rows.resize(choices.most_rows);  // the least hashes
     FitResult const result = fit_least_squares(
-        problem_of(rows, fit.kind, choices),
+        problem_of(rows, choices),
         {.robust_scale = huber_scale, .starts = choices.starts, .iterations = 60, .threads = choices.threads});
     for (FittedParameter const& p : result.parameters) {
         fit.constants.push_back(p.value);
@@ -251,6 +228,31 @@ void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {
     if (fit.large_efficiency <= 0) fit.large_efficiency = shipped.large_efficiency;
 }
 
+/// What the grids say of the rows fades beyond them within an octave: there the class's formula holds.
+void fade_grids(KernelFit& fit, std::vector<ResidualPoint> const& points) {
+    fit.residual = faded(fit.residual, 0, points);
+    fit.waves = faded(fit.waves, ResidualGrid::most_axes, points);
+}
+
+/// Times of twice the longest row and more, and of half the shortest and less, are trusted no more than the class's.
+void keep_class_beyond(KernelFit& fit, std::vector<KernelMeasurement const*> const& rows) {
+    constexpr double near = 2;
+    double shortest = rows.front()->row.measured->base();
+    double longest = shortest;
+    for (KernelMeasurement const* row : rows) {
+        shortest = std::min(shortest, row->row.measured->base());
+        longest = std::max(longest, row->row.measured->base());
+    }
+    fit.intervals = bands_within(fit.intervals, shortest / near, longest * near, fit.outside);
+}
+
+/// What large shapes reach where the rows have none: the class's, as far as the rows moved its rates.
+double large_efficiency_of(KernelFit const& fit, KernelFit const& of_class) {
+    std::size_t const rate = fit.kind == KernelKind::gemm ? static_cast<std::size_t>(GemmConstant::efficiency)
+                                                          : static_cast<std::size_t>(PrefillConstant::efficiency_128);
+    return of_class.large_efficiency * fit.constants[rate] / of_class.constants[rate];
+}
+
 /// @throws InputError when a calibration cannot say how far the times lie apart.
 void require_agreement(KernelFit const& fit) {
     auto const is_wide = [](TimeInterval const& factors) {
@@ -308,7 +310,10 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
         fit.residual = empty_grid(kind, points);
         if (used.size() <= most_refitted_rows) unseen = refitted(used, choices);
     }
-    if (choices.refines) add_shipped_grids(fit, *choices.shipped);
+    if (choices.refines)
+        add_shipped_grids(fit, *choices.shipped);
+    else if (choices.of_class && with_grid)
+        fade_grids(fit, points);
     std::vector<double> held_out;
     for (KernelMeasurement const& row : rows) {
         if (!is_held_out(row.row)) continue;
@@ -321,10 +326,13 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
         fit.intervals = {{.from_seconds = 0, .factors = fit.outside}};
     else
         fit.intervals = interval_bands(unseen);
-    if (choices.refines) {
-        keep_shipped_doubt(fit, *choices.shipped);
-        add_shipped_marks(fit, *choices.shipped);
+    if (choices.of_class) {
+        if (!choices.refines) keep_class_beyond(fit, used);
+        bool const is_known = fit.large_efficiency > 0 || choices.shipped->large_efficiency <= 0;
+        if (!is_known) fit.large_efficiency = large_efficiency_of(fit, *choices.shipped);
     }
+    if (choices.refines) keep_shipped_doubt(fit, *choices.shipped);
+    if (choices.refines && !choices.of_class) add_shipped_marks(fit, *choices.shipped);
     require_agreement(fit);
     return fit;
 }

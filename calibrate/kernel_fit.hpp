@@ -18,6 +18,9 @@ struct KernelFitChoices {
     /// and the fit has seen what it saw.
     KernelFit const* shipped = nullptr;
     bool refines = false;
+    /// `shipped` is of the device's class: constants that no row is bound by stay its own, and beyond the rows it
+    /// holds. With `refines` its grids are of the device's chip.
+    bool of_class = false;
     /// Rows of other devices of the same chip: what their own constants leave of attention tells of what is left here.
     std::vector<KernelMeasurement> const* twins = nullptr;
 };

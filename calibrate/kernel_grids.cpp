@@ -56,15 +56,14 @@ ResidualLayer wave_layer() {
         .first = first_wave_coordinate};
 }
 
-/// Lowest and highest coordinate of the points.
+}  // namespace
+
 std::pair<double, double> range_of(std::vector<ResidualPoint> const& points, std::size_t coordinate) {
     auto const [low, high] = std::minmax_element(points.begin(), points.end(), [&](auto const& p, auto const& q) {
         return p.at[coordinate] < q.at[coordinate];
     });
     return {low->at[coordinate], high->at[coordinate]};
 }
-
-}  // namespace
 
 ResidualPoint point_of(KernelMeasurement const& row, double log_ratio) {
     ResidualPoint point{.at = {}, .log_ratio = log_ratio};

@@ -5,6 +5,7 @@
 #include "calibrate/residual_fit.hpp"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -12,6 +13,9 @@ namespace sextant {
 /// Where a row lies on the grids of its kernel, over the shape and, of products, over its waves, and the logarithm of
 /// measured / predicted there.
 ResidualPoint point_of(KernelMeasurement const& row, double log_ratio);
+
+/// Lowest and highest coordinate of the points. @pre there are points
+std::pair<double, double> range_of(std::vector<ResidualPoint> const& points, std::size_t coordinate);
 
 /// The grids that a kernel gets: layers that are smoothed, or one layer that holds a field.
 struct KernelGridPlan {

@@ -35,6 +35,16 @@ std::vector<KernelInterval> interval_bands(std::vector<UnseenRow> const& rows) {
     return bands;
 }
 
+std::vector<KernelInterval> bands_within(std::vector<KernelInterval> const& bands, double shortest, double longest,
+                                         TimeInterval outside) {
+    std::vector<KernelInterval> out{{.from_seconds = 0, .factors = outside},
+                                    {.from_seconds = shortest, .factors = interval_at(bands, shortest, outside)}};
+    for (KernelInterval const& band : bands)
+        if (band.from_seconds > shortest && band.from_seconds < longest) out.push_back(band);
+    out.push_back({.from_seconds = longest, .factors = outside});
+    return out;
+}
+
 HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
     std::vector<double> absolute;
     std::vector<double> signed_errors;

@@ -18,6 +18,10 @@ TimeInterval residual_interval(std::vector<double> const& log_measured_to_predic
 /// The same in bands of predicted time, each with enough rows to say something.
 std::vector<KernelInterval> interval_bands(std::vector<UnseenRow> const& rows);
 
+/// Bands of times from `shortest` to `longest`; before and from then on `outside`.
+std::vector<KernelInterval> bands_within(std::vector<KernelInterval> const& bands, double shortest, double longest,
+                                         TimeInterval outside);
+
 /// What log(measured / predicted) of rows that a fit did not see says of its errors.
 HeldOutError error_of(std::vector<double> const& log_measured_to_predicted);
 

@@ -70,6 +70,29 @@ std::vector<ResidualPoint> anchors(KernelFit const& shipped, KernelMeasurement c
     return out;
 }
 
+ResidualGrid faded(ResidualGrid const& grid, std::size_t first, std::vector<ResidualPoint> const& points) {
+    constexpr double octave = 1;
+    std::vector<GridAxis> axes = grid.axes();
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+        auto const [low, high] = range_of(points, first + a);
+        std::vector<double> knots{low - octave, low};
+        for (double const knot : axes[a].knots)
+            if (knot > low && knot < high) knots.push_back(knot);
+        if (high > low) knots.push_back(high);
+        knots.push_back(high + octave);
+        axes[a].knots = std::move(knots);
+    }
+    std::vector<double> values;
+    if (axes.empty()) return {};
+    each_crossing(axes, [&](std::span<double const> at) {
+        bool inside = true;
+        for (std::size_t a = 0; a < at.size(); ++a)
+            inside = inside && at[a] > axes[a].knots.front() && at[a] < axes[a].knots.back();
+        values.push_back(inside ? grid.value(at) : 0);
+    });
+    return {std::move(axes), std::move(values)};
+}
+
 ResidualGrid sum_of(ResidualGrid const& a, ResidualGrid const& b) {
     if (a.empty()) return b;
     if (b.empty()) return a;

@@ -17,6 +17,10 @@ double shipped_correction(KernelMeasurement const& row, KernelFit const& shipped
 std::vector<ResidualPoint> anchors(KernelFit const& shipped, KernelMeasurement const& like,
                                    std::vector<ResidualPoint> const& points);
 
+/// The grid over what the points cover, and nothing from an octave beyond them on. `first`: of the coordinates of a
+/// point that lie on its axes.
+ResidualGrid faded(ResidualGrid const& grid, std::size_t first, std::vector<ResidualPoint> const& points);
+
 /// A correction that is the sum of two over the same coordinates, over the range of both.
 ResidualGrid sum_of(ResidualGrid const& a, ResidualGrid const& b);
 

@@ -189,6 +189,27 @@ KernelKind product_kind(AcceleratorProfile const& accelerator) {
     return is_host(accelerator) ? KernelKind::host_gemm : KernelKind::gemm;
 }
 
+std::vector<double> constants_on(AcceleratorProfile const& accelerator, KernelFit const& of_class) {
+    std::vector<double> out = of_class.constants;
+    auto const scale = [&](std::size_t first, std::size_t end, double efficiency, double reached) {
+        for (std::size_t i = first; i < end && reached > 0; ++i)
+            out[i] *= efficiency / reached;
+    };
+    if (of_class.kind == KernelKind::gemm) {
+        GemmFormat const* const format = find_gemm_format(of_class.variant);
+        constexpr auto rate = static_cast<std::size_t>(GemmConstant::efficiency);
+        if (format != nullptr)
+            scale(rate, rate + 1, accelerator.gemm_efficiency_of(format->precision), of_class.large_efficiency);
+    } else if (of_class.kind == KernelKind::prefill) {
+        scale(static_cast<std::size_t>(PrefillConstant::efficiency_64), out.size(),
+              accelerator.attention_forward_efficiency.value, of_class.profile_efficiency);
+    }
+    auto const specs = kernel_constants(of_class.kind);
+    for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = std::clamp(out[i], specs[i].low, specs[i].high);
+    return out;
+}
+
 KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
                                 GemmUse const& use, Quantising quantising) {
     KernelRates const rates = kernel_rates(accelerator, format);

@@ -10,6 +10,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace sextant {
 
@@ -64,6 +65,9 @@ KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view va
 /// of the device's memory-bound kernels all together.
 KernelEstimate estimate_memory_kernel(Bytes moved, std::string_view variant, AcceleratorProfile const& accelerator,
                                       CacheState cache);
+
+/// Constants of a fit of a class as a device of it takes them: rates scaled by what its profile says of them.
+std::vector<double> constants_on(AcceleratorProfile const& accelerator, KernelFit const& of_class);
 
 /// The variant that stands for the memory-bound kernels without a fit of their own.
 inline constexpr std::string_view any_memory_kernel = "*";

@@ -315,11 +315,14 @@ ShippedFits shipped_fits(AcceleratorProfile const& device) {
     if (device.kernels && !device.kernels->is_class()) from.push_back(device.kernels);
     for (std::string const& name : {"class-" + device.generation, std::string("class-any")})
         if (auto of_class = shipped_kernel_calibration(name)) from.push_back(std::move(of_class));
-    return [from](KernelKind kind, std::string const& variant, KernelFitChoices& out) {
+    auto const multiprocessors = device.multiprocessors.value;
+    return [from, multiprocessors](KernelKind kind, std::string const& variant, KernelFitChoices& out) {
         for (auto const& calibration : from) {
             out.shipped = calibration->find(kind, variant);
-            out.refines = out.shipped != nullptr && !calibration->is_class() && !out.shipped->residual.empty();
-            if (out.shipped != nullptr) return;
+            if (out.shipped == nullptr) continue;
+            out.of_class = calibration->is_class();
+            out.refines = !out.shipped->residual.empty() && calibration->grids_hold(multiprocessors);
+            return;
         }
     };
 }

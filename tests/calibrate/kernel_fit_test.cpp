@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <random>
 
 using namespace sextant;
@@ -232,6 +233,61 @@ TEST_CASE("fit_kernel: rows of some sizes change what ships for their device the
     unstated.seen.clear();
     choices.shipped = &unstated;
     CHECK(fit_kernel(large, choices).seen.empty());
+}
+
+TEST_CASE("fit_kernel: short or long rows of a device leave the other times to its class, with its interval") {
+    AcceleratorProfile const device = accelerator();
+    auto all = products(device, known_constants(), fixtures::cases(800, 500), 0.02);
+    for (KernelMeasurement& row : all) {  // what the formula does not know looks like a low rate in short rows
+        auto const& g = std::get<Gemm>(row.row.what);
+        double const flops = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+        Seconds const more = 4 * flops / kernel_rates(device, Precision::bf16).peak * units::s;
+        row.row.measured = *row.row.measured + std::min(more, 4 * units::us);
+    }
+    KernelFit of_class;
+    of_class.constants = known_constants();
+    of_class.outside = {.low = 0.7, .high = 1.4};
+    of_class.large_efficiency = 0.6;
+    auto const is_short = [](KernelMeasurement const& row) { return *row.row.measured < 15e-6 * units::s; };
+    auto const is_long = [](KernelMeasurement const& row) { return *row.row.measured > 60e-6 * units::s; };
+    auto const by = [&](auto const& seen, bool is_of_class) {
+        std::vector<KernelMeasurement> rows;
+        std::copy_if(all.begin(), all.end(), std::back_inserter(rows), seen);
+        return fit_kernel(rows, {.threads = 1, .starts = 1, .shipped = &of_class, .of_class = is_of_class});
+    };
+    auto const error = [&](KernelFit const& fit, auto const& judged) {
+        std::vector<double> errors;
+        for (KernelMeasurement const& row : all)
+            if (judged(row)) errors.push_back(std::abs(std::log(row.row.measured->base() / fitted_seconds(row, fit))));
+        return quantile_of(errors, 0.5);
+    };
+    KernelFit const brief = by(is_short, true);
+    CHECK(error(brief, is_short) < 0.08);
+    CHECK(error(brief, is_long) < 0.25);
+    CHECK(error(brief, is_long) < 0.5 * error(by(is_short, false), is_long));
+    CHECK(brief.large_efficiency == Approx(0.6).epsilon(0.1));
+    CHECK(interval_at(brief.intervals, 40e-6, {}).high == brief.outside.high);
+    CHECK(interval_at(brief.intervals, 40e-6, {}).high >= of_class.outside.high);
+    CHECK(interval_at(brief.intervals, 8e-6, {}).high < 1.3);
+    KernelFit const lengthy = by(is_long, true);
+    CHECK(error(lengthy, is_long) < 0.08);
+    CHECK(error(lengthy, is_short) < 0.15);
+    CHECK(interval_at(lengthy.intervals, 20e-6, {}).high == lengthy.outside.high);
+}
+
+TEST_CASE("constants_on: a class's rates are those of the profile on a device of it") {
+    AcceleratorProfile device = accelerator();
+    device.attention_forward_efficiency.value = 0.3;
+    KernelFit of_class;
+    of_class.kind = KernelKind::prefill;
+    for (KernelConstant const& c : kernel_constants(of_class.kind))
+        of_class.constants.push_back(c.start);
+    CHECK(constants_on(device, of_class) == of_class.constants);  // not stated of which profiles
+    of_class.profile_efficiency = 0.6;
+    auto const scaled = constants_on(device, of_class);
+    auto const first = static_cast<std::size_t>(PrefillConstant::efficiency_64);
+    for (std::size_t i = 0; i < scaled.size(); ++i)
+        CHECK(scaled[i] == Approx(of_class.constants[i] * (i >= first ? 0.5 : 1)));
 }
 
 TEST_CASE("fit_kernel: rows of a device that is faster than the one they are said to be of are refused") {

@@ -5,6 +5,7 @@
 #include "tests/fixtures.hpp"
 
 #include <array>
+#include <cmath>
 #include <random>
 
 using namespace sextant;
@@ -32,6 +33,21 @@ TEST_CASE("sum_of: two grids of other knots and ranges add up everywhere") {
     }
     CHECK(sum_of(a, {}).values() == a.values());
     CHECK(sum_of({}, b).values() == b.values());
+}
+
+TEST_CASE("faded: a grid stays as it is over the points, and is nothing from an octave beyond them on") {
+    ResidualGrid const whole = grid({0, 1, 3, 8}, {2, 4}, 1);
+    std::vector<ResidualPoint> const points{{.at = {0.5, 3}}, {.at = {4, 3}}};
+    ResidualGrid const part = faded(whole, 0, points);
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 200; ++i) {
+        std::array const inside{fixtures::uniform(random, 0.5, 4), 3.0};
+        CHECK(part.value(inside) == Approx(whole.value(inside)).margin(1e-12));
+        CHECK(part.value(std::array{inside[0], fixtures::uniform(random, 4, 9)}) == 0);
+        CHECK(part.value(std::array{fixtures::uniform(random, 5, 9), 3.0}) == 0);
+    }
+    CHECK(std::abs(part.value(std::array{4.5, 3.0})) <= std::abs(whole.value(std::array{4.0, 3.0})));
+    CHECK(faded({}, 0, points).empty());
 }
 
 TEST_CASE("hull_of: at every time the interval holds both") {
