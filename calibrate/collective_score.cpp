@@ -246,13 +246,16 @@ std::optional<NetworkInterval> own_interval(NetworkInterval const& like, std::ve
     std::size_t const furthest = like.range == CalibrationRange::inside ? size_bands().size() - 1 : 0;
     for (std::size_t reach = 0; reach <= furthest; ++reach) {
         PlatformErrors errors;
+        std::set<std::string> runs;
         for (HeldOutRow const& row : rows) {
             std::size_t const other = band_of(row.row->bytes);
             bool const counts = row.row->role == RowRole::accuracy && row.range == like.range &&
                                 row.row->between_domains() == like.between_domains;
-            if (counts && std::max(band, other) - std::min(band, other) <= reach) errors.add("", row.log_ratio());
+            if (!counts || std::max(band, other) - std::min(band, other) > reach) continue;
+            errors.add("", row.log_ratio());
+            runs.insert(row.row->run);
         }
-        if (errors.rows() >= enough_for_interval) return interval_of(errors, like);
+        if (errors.rows() >= enough_for_interval && runs.size() >= enough_runs) return interval_of(errors, like);
     }
     return std::nullopt;
 }

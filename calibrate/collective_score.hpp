@@ -39,9 +39,12 @@ std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows,
 /// Fewer held-out rows have no interval of their own.
 inline constexpr std::size_t enough_for_interval = 30;
 
+/// Rows of fewer runs say nothing of other collectives and groups, which an interval holds for, too (assumed).
+inline constexpr std::size_t enough_runs = 3;
+
 /// What `intervals_from` takes of one platform's own rows of the range, network and sizes of `like`. Of arrangements
-/// that were measured (`inside`), where there are fewer than 30 the sizes next to them are taken in, until there are.
-/// Absent: there are too few.
+/// that were measured (`inside`), where there are fewer than 30 or of fewer than three runs the sizes next to them are
+/// taken in, until there are. Absent: there are too few.
 std::optional<NetworkInterval> own_interval(NetworkInterval const& like, std::vector<HeldOutRow> const& rows);
 
 /// Widens an interval until it holds what `intervals_from` would take of these rows: those of its network and sizes,

@@ -165,8 +165,9 @@ void set_intervals(NetworkCalibration& calibration, std::vector<HeldOutRow> cons
     }
     if (borrows)
         calibration.provenance.method += fmt::format(
-            "; intervals of sizes with fewer than {} held-out rows are the class's, widened to hold the rows",
-            enough_for_interval);
+            "; intervals of sizes with fewer than {} held-out rows, or rows of fewer than {} runs, are the class's, "
+            "widened to hold the rows",
+            enough_for_interval, enough_runs);
 }
 
 }  // namespace

@@ -550,6 +550,24 @@ TEST_CASE("fit_with_held_out: of arrangements that no run has, intervals are no 
     CHECK(compared == 5);
 }
 
+TEST_CASE("fit_with_held_out: one run of one collective leaves the intervals of all others to the class") {
+    std::vector<CollectiveMeasurement> rows = synthetic(0.01, 13, false);
+    std::string const run = rows.front().run;
+    std::erase_if(rows, [&](CollectiveMeasurement const& row) { return row.run != run; });
+    std::size_t const once = rows.size();
+    for (int times = 0; times < 4; ++times)  // enough rows of one run
+        rows.insert(rows.end(), rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(once));
+    std::vector<HeldOutRow> scored;
+    for (CollectiveMeasurement const& row : rows)
+        scored.push_back({.row = &row, .entry = "", .range = CalibrationRange::inside, .predicted = row.measured});
+    NetworkInterval const like{.range = CalibrationRange::inside, .between_domains = false, .from = size_bands()[0]};
+    REQUIRE(rows.size() >= enough_for_interval);
+    CHECK_FALSE(own_interval(like, scored));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        rows[i].run = fmt::format("run {}", i % enough_runs);
+    CHECK(own_interval(like, scored));
+}
+
 TEST_CASE("fit_with_held_out: intervals of the class are widened to hold what the rows show") {
     ClusterSpec const cluster = find_cluster("h100-sxm", "test");
     std::mt19937_64 random(3);
