@@ -25,7 +25,7 @@ namespace {
 constexpr double huber_scale = 0.1;
 constexpr int folds = 5;
 constexpr std::size_t fewest_transfer_rows = 30;
-constexpr std::size_t fewest_banded_rows = 20;   ///< of fewer no quantiles are taken, and the outer interval is doubled
+constexpr std::size_t fewest_banded_rows = 20;   ///< of fewer no quantiles are taken, and beyond them nothing is known
 constexpr std::size_t most_refitted_rows = 400;  ///< fits of more are too slow to repeat for their intervals
 
 /// Repeats of a shape tell no more of others.
@@ -228,6 +228,22 @@ void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {
     if (fit.large_efficiency <= 0) fit.large_efficiency = shipped.large_efficiency;
 }
 
+/// What rows that no fit saw say of so few, and no narrower than 20 % over the root of how many more rows there are
+/// than constants (assumed): what is left of rows that as many constants can meet says nothing.
+TimeInterval interval_of_few(std::vector<UnseenRow> const& unseen, std::size_t rows, KernelKind kind) {
+    constexpr double widen = 1.25;
+    constexpr double doubt = 0.2;
+    std::size_t const constants = kernel_constants(kind).size();
+    double const free = rows > constants ? static_cast<double>(rows - constants) : 1;
+    double const least = doubt / std::sqrt(free);
+    TimeInterval const floor{.low = std::exp(-least), .high = std::exp(least)};
+    if (unseen.empty()) return floor;
+    std::vector<double> left;
+    for (UnseenRow const& row : unseen)
+        left.push_back(row.log_ratio);
+    return hull_of(floor, residual_interval(left, widen));
+}
+
 /// What the grids say of the rows fades beyond them within an octave: there the class's formula holds.
 void fade_grids(KernelFit& fit, std::vector<ResidualPoint> const& points) {
     fit.residual = faded(fit.residual, 0, points);
@@ -323,9 +339,11 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     }
     fit.held_out = error_of(held_out);
     if (unseen.size() < fewest_banded_rows)
-        fit.intervals = {{.from_seconds = 0, .factors = fit.outside}};
+        fit.intervals = {
+            {.from_seconds = 0, .factors = hull_of(fit.outside, interval_of_few(unseen, used.size(), kind))}};
     else
         fit.intervals = interval_bands(unseen);
+    if (is_few) fit.outside = hull_of(hull_of(fit.outside, fit.intervals.front().factors), assumed_kernel_factors);
     if (choices.of_class) {
         if (!choices.refines) keep_class_beyond(fit, used);
         bool const is_known = fit.large_efficiency > 0 || choices.shipped->large_efficiency <= 0;

@@ -428,6 +428,16 @@ TEST_CASE("fit_kernel: few rows of a memory-bound kernel lean on the fit of its 
     CHECK(fit.intervals.size() == 1);
     CHECK(fit.intervals[0].factors.low < 1);
     CHECK(fit.intervals[0].factors.high > 1);
+    // Beyond so few rows nothing is known, and within them no less than what they leave of one another.
+    CHECK(fit.outside.low <= assumed_kernel_factors.low);
+    CHECK(fit.outside.high >= assumed_kernel_factors.high);
+    CHECK(fit.intervals[0].factors.high > 1.15);
+    CHECK(fit.intervals[0].factors.high < fit.outside.high);
+    auto noisy = streaming(device, slower, "softmax", {1e6, 2e6, 4e6, 8e6});
+    for (std::size_t i = 0; i < noisy.size(); ++i)
+        noisy[i].row.measured = *noisy[i].row.measured * (i % 4 < 2 ? 1.0 : 2.0);
+    KernelFit const doubtful = fit_kernel(noisy, {.threads = 1, .starts = 1, .kin = &kin});
+    CHECK(doubtful.intervals[0].factors.high > fit.intervals[0].factors.high);
     auto const two = streaming(device, known, "copy", {1e6});
     CHECK_THROWS_WITH(fit_kernel(two, {.threads = 1}), contains("at least 3"));
 }
