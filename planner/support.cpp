@@ -3,7 +3,9 @@
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
 #include "core/spec/kernel_calibration.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/network_calibration.hpp"
+#include "cost_models/kernel_estimate.hpp"
 
 #include <fmt/format.h>
 
@@ -24,12 +26,41 @@ constexpr StepInterval waiting_interval{.low = 0.914, .high = 1.26, .rows = 142}
 constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
                                         Schedule::overlapped};
 
-void add_products(std::vector<std::string>& out, AcceleratorProfile const& a, Precision precision) {
-    std::string_view const format = precision == Precision::fp16 ? "bf16" : gemm_format(precision).name;
-    if (!a.kernels || (a.kernels->is_class() && a.kernels->generation == "*"))
+constexpr std::array measured_optimizers{Optimizer::adamw};
+
+/// The other 16-bit format of products, where the device multiplies both at one rate; else empty.
+std::string_view sister_of(AcceleratorProfile const& a, std::string_view variant) {
+    if (variant != "bf16" && variant != "fp16") return "";
+    auto const bf16 = a.peak.find(Precision::bf16);
+    auto const fp16 = a.peak.find(Precision::fp16);
+    bool const both = bf16 != a.peak.end() && fp16 != a.peak.end();
+    if (!both || bf16->second.value != fp16->second.value) return "";
+    return variant == "bf16" ? "fp16" : "bf16";
+}
+
+/// Whether a kernel was measured on the device or on others of its generation, as its times are chosen.
+bool is_kernel_measured(AcceleratorProfile const& a, KernelKind kind, std::string_view variant) {
+    if (a.kernels->find(kind, variant) != nullptr || a.kernels->find(kind, sister_of(a, variant)) != nullptr)
+        return true;
+    auto const of_class = shipped_kernel_calibration("class-" + a.generation);
+    return of_class != nullptr && of_class->find(kind, variant) != nullptr;
+}
+
+/// The kernels of a step: products in its format and in two bytes, which the rest of it keeps to, and attention.
+void add_kernels(std::vector<std::string>& out, AcceleratorProfile const& a, Precision precision) {
+    if (!a.kernels || (a.kernels->is_class() && a.kernels->generation == "*")) {
         out.push_back(fmt::format("kernels on {}: no device of its generation was measured", a.name));
-    else if (a.kernels->find(KernelKind::gemm, format) == nullptr)
-        out.push_back(fmt::format("{} products on {}: not measured on its generation", format, a.name));
+        return;
+    }
+    auto const add = [&](KernelKind kind, std::string_view variant, std::string_view what) {
+        if (!is_kernel_measured(a, kind, variant))
+            out.push_back(fmt::format("{} on {}: not measured on its generation", what, a.name));
+    };
+    std::string_view const format = gemm_format(precision).name;
+    std::string_view const wide = gemm_format(two_byte_precision(a)).name;
+    add(product_kind(a), format, fmt::format("{} products", format));
+    if (is_narrow(precision)) add(product_kind(a), wide, fmt::format("{} products", wide));
+    add(KernelKind::prefill, "bf16/bf16", "attention");
 }
 
 /// Where too few measured steps are behind a framework's constants for this generation and format.
@@ -71,7 +102,7 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
                                            FrameworkProfile const& framework, ParallelPlan const& plan) {
     std::vector<std::string> out;
     AcceleratorProfile const& a = cluster.accelerator;
-    add_products(out, a, plan.precision);
+    add_kernels(out, a, plan.precision);
     for (std::string& term : unmeasured_networks(cluster, plan.world_size()))
         out.push_back(std::move(term));
     FrameworkTiming const& timing = timing_for(framework, a.generation, plan.precision);
@@ -83,7 +114,7 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
         out.push_back(fmt::format("experts under {}: no step of such a model was fitted", framework.name));
     if (plan.cp > 1 && plan.cp_mode != ContextParallel::ring)
         out.push_back(fmt::format("cp mode {}: no measured step ran it", name_of(plan.cp_mode)));
-    if (plan.optimizer == Optimizer::sgd || plan.optimizer == Optimizer::muon)
+    if (!is_one_of(measured_optimizers, plan.optimizer))
         out.push_back(fmt::format("optimizer {}: no measured step ran it", name_of(plan.optimizer)));
     if (plan.precision == Precision::fp8_block) out.emplace_back("fp8-block: no measured step scaled by blocks");
     bool const as_it_is = plan.adapters.base == BaseWeights::fp8 && unscaled(plan.precision) == Precision::fp8;

@@ -10,10 +10,10 @@
 namespace sextant {
 
 /// What of a step's time no measurement in the shipped or given calibrations supports, a sentence each: products of a
-/// format that were not measured on this generation of devices, a network that no run is of, constants of a framework
-/// that few steps on this generation in this format were fitted to, or none of a model with experts, a schedule, a mode
-/// of context parallelism or an optimizer that no measured step ran, offload, recurrent layers, sparse attention. Only
-/// terms that this plan uses; empty: every term of it was measured somewhere near.
+/// format, or attention, that were not measured on this generation of devices, a network that no run is of, constants
+/// of a framework that few steps on this generation in this format were fitted to, or none of a model with experts, a
+/// schedule, a mode of context parallelism or an optimizer that no measured step ran, offload, recurrent layers, sparse
+/// attention. Only terms that this plan uses; empty: every term of it was measured somewhere near.
 std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec const& cluster,
                                            FrameworkProfile const& framework, ParallelPlan const& plan);
 

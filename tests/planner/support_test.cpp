@@ -7,7 +7,10 @@
 #include "planner/report.hpp"
 #include "tests/catch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <memory>
 
 using namespace sextant;
 
@@ -119,8 +122,47 @@ TEST_CASE("support: experts of a framework without such rows, modes of cp and op
     CHECK_FALSE(any_has(terms("h100-sxm", plan), "cp mode"));
     plan.cp_mode = ContextParallel::ulysses;
     CHECK(any_has(terms("h100-sxm", plan), "cp mode ulysses"));
-    plan.optimizer = Optimizer::sgd;
-    CHECK(any_has(terms("h100-sxm", plan), "optimizer sgd"));
+    CHECK_FALSE(any_has(terms("h100-sxm", plan), "optimizer"));
+    for (Optimizer const unmeasured : {Optimizer::sgd, Optimizer::muon, Optimizer::adamw_8bit, Optimizer::adamw_bf16}) {
+        plan.optimizer = unmeasured;
+        CHECK(any_has(terms("h100-sxm", plan), fmt::format("optimizer {}", name_of(unmeasured))));
+    }
+}
+
+TEST_CASE("support: a calibration of one's own counts for the kernels that it has, under their own formats") {
+    auto const named = [](char const* name, std::vector<KernelFit> const& fits, Precision precision) {
+        ClusterSpec cluster = find_cluster(name, "test");
+        KernelCalibration own{};
+        own.name = "mine";
+        own.devices = {cluster.accelerator.name};
+        own.fits = fits;
+        cluster.accelerator.kernels = std::make_shared<KernelCalibration const>(own);
+        ParallelPlan plan{.dp = 8};
+        plan.precision = precision;
+        return unsupported_terms(find_model("llama-3.1-8b"), cluster, find_framework("megatron", "test"), plan);
+    };
+    auto const fit = [](KernelKind kind, char const* variant) {
+        KernelFit out;
+        out.kind = kind;
+        out.variant = variant;
+        for (KernelConstant const& c : kernel_constants(kind))
+            out.constants.push_back(c.start);
+        return out;
+    };
+    using enum KernelKind;
+    KernelFit const attention = fit(prefill, "bf16/bf16");
+    auto const narrow = named("mi300x", {fit(gemm, "fp8")}, Precision::fp8);
+    CHECK_FALSE(any_has(narrow, "fp8 products"));
+    CHECK(any_has(narrow, "bf16 products on mi300x: not measured"));
+    CHECK(any_has(narrow, "attention on mi300x: not measured"));
+    CHECK_FALSE(
+        any_has(named("mi300x", {fit(gemm, "fp8"), fit(gemm, "fp16"), attention}, Precision::fp8), "mi300x: not"));
+    auto const old = named("v100-sxm-32gb", {fit(gemm, "fp16"), attention}, Precision::fp16);
+    CHECK_FALSE(any_has(old, "v100-sxm-32gb: not"));
+    CHECK(
+        any_has(named("v100-sxm-32gb", {attention}, Precision::fp16), "fp16 products on v100-sxm-32gb: not measured"));
+    CHECK_FALSE(any_has(named("h100-sxm", {attention}, Precision::bf16), "products"));  // of its class
+    CHECK_FALSE(any_has(named("h100-sxm", {fit(gemm, "fp16")}, Precision::bf16), "not measured"));
 }
 
 TEST_CASE("support: recurrent layers and sparse attention stand on no measurement") {
