@@ -41,7 +41,8 @@ constexpr std::array validated_kinds{
         .profile = "framework constants for all rows: a name, or a file (default: by each row's framework)",
         .footer = "Appended columns of --rows: pred_iter_time_s, pred_peak_mem_gb_per_gpu (the figure that source "
                   "prints), pred_fits (1 or 0),\n"
-                  "pred_low and pred_high (80 % interval of the time), skip_reason.\n\n"
+                  "pred_low and pred_high (80 % interval of the time), skip_reason, not_scored_reason (of a measured "
+                  "time).\n\n"
                   "Examples:\n"
                   "  sextant validate train runs.csv\n"
                   "  sextant validate train a.csv b.csv --format json --rows predicted.csv\n"
@@ -77,7 +78,9 @@ constexpr std::array validated_kinds{
         .files = "tables of serving measurements (CSV with the header of docs/validation.md)",
         .profile = "engine for all rows: a name, or a file (default: by each row's engine)",
         .footer = "Appended columns of --rows: pred_ttft_ms, pred_tpot_ms, pred_output_tokens_per_s, pred_low and "
-                  "pred_high\n(80 % interval of the throughput), skip_reason.\n\n"
+                  "pred_high\n(80 % interval of the throughput), skip_reason, scored_ttft_ms, scored_tpot_ms and "
+                  "scored_output_tokens_per_s\n(measured figures that predictions are scored against, also where they "
+                  "are derived).\n\n"
                   "Examples:\n"
                   "  sextant validate serving vllm.csv\n"
                   "  sextant validate serving a.csv b.csv --format json --rows predicted.csv\n"

@@ -8,10 +8,12 @@ std::vector<std::string_view> appended_columns(ValidationKind kind) {
     switch (kind) {
         case ValidationKind::train:
             return {"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low", "pred_high",
-                    "skip_reason"};
+                    "skip_reason",      "not_scored_reason"};
         case ValidationKind::kernels: return {"pred_latency_us", "pred_low", "pred_high", "skip_reason"};
         case ValidationKind::serving:
-            return {"pred_ttft_ms", "pred_tpot_ms", "pred_output_tokens_per_s", "pred_low", "pred_high", "skip_reason"};
+            return {"pred_ttft_ms",   "pred_tpot_ms",   "pred_output_tokens_per_s",
+                    "pred_low",       "pred_high",      "skip_reason",
+                    "scored_ttft_ms", "scored_tpot_ms", "scored_output_tokens_per_s"};
         case ValidationKind::collectives: return {"pred_time_us", "pred_low", "pred_high", "skip_reason"};
     }
     return {};
@@ -36,6 +38,8 @@ std::string predictions_line(ValidationKind kind, CsvRecord const& record, RowPr
         cells.push_back(p.served[2].predicted ? number(*p.served[2].predicted / factors.high) : "");
         cells.push_back(p.served[2].predicted ? number(*p.served[2].predicted / factors.low) : "");
         cells.push_back(p.skip_reason);
+        for (ServedFigure const& figure : p.served)
+            cells.push_back(figure.predicted && figure.measured ? number(*figure.measured) : "");
         return csv_line(cells);
     }
     double const time = p.time ? *p.time / unit : 0;
@@ -48,6 +52,7 @@ std::string predictions_line(ValidationKind kind, CsvRecord const& record, RowPr
     cells.push_back(p.time ? number(interval.low * time) : "");
     cells.push_back(p.time ? number(interval.high * time) : "");
     cells.push_back(p.skip_reason);
+    if (kind == ValidationKind::train) cells.push_back(p.measured_time ? p.time_reason : "");
     return csv_line(cells);
 }
 

@@ -9,7 +9,8 @@
 
 namespace sextant {
 
-/// Columns that `--rows` appends, in their order.
+/// Columns that `--rows` appends, in their order. Of steps `not_scored_reason` says why a measured time is not scored,
+/// of serving `scored_*` what is scored against: a rate that the row does not state is derived from what it does.
 std::vector<std::string_view> appended_columns(ValidationKind kind);
 
 /// Header and rows of `--rows`: the input's cells with the prediction appended. Columns: see docs/validation.md.

@@ -48,8 +48,9 @@ TEST_CASE("validate serving: --rows appends predictions or the reason to every i
     REQUIRE(run_sextant({"validate", "serving", excerpt, "--rows", out}).code == 0);
     sextant::CsvTable const input = sextant::read_csv(excerpt);
     sextant::CsvTable const rows = sextant::read_csv(out);
-    auto const added = rows.require(
-        {"pred_ttft_ms", "pred_tpot_ms", "pred_output_tokens_per_s", "pred_low", "pred_high", "skip_reason"});
+    auto const added =
+        rows.require({"pred_ttft_ms", "pred_tpot_ms", "pred_output_tokens_per_s", "pred_low", "pred_high",
+                      "skip_reason", "scored_ttft_ms", "scored_tpot_ms", "scored_output_tokens_per_s"});
     REQUIRE(rows.records.size() == input.records.size());
     CHECK(added.front() == input.header.size());
     for (auto const& record : rows.records) {
@@ -65,6 +66,11 @@ TEST_CASE("validate serving: --rows appends predictions or the reason to every i
         CHECK(std::stod(cells[added[3]]) < tokens);
         CHECK(tokens < std::stod(cells[added[4]]));
     }
+    std::size_t scored = 0;  // what the printed errors are of
+    for (auto const& record : rows.records)
+        scored += record.cells[added[8]].empty() ? 0 : 1;
+    auto const json = nlohmann::json::parse(run_sextant({"validate", "serving", excerpt, "--format", "json"}).out);
+    CHECK(scored == json.at("overall").at("throughput").at("n").get<std::size_t>());
 }
 
 TEST_CASE("validate serving: text, markdown and csv name every source, and no line ends in a space") {

@@ -65,8 +65,17 @@ TEST_CASE("validate train: --rows repeats every input cell and appends the predi
     REQUIRE(run_sextant({"validate", "train", excerpt, "--rows", out}).code == 0);
     CsvTable const input = read_csv(excerpt);
     CsvTable const rows = read_csv(out);
-    auto const added = rows.require(
-        {"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low", "pred_high", "skip_reason"});
+    auto const added = rows.require({"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low",
+                                     "pred_high", "skip_reason", "not_scored_reason"});
+    std::size_t not_scored = 0;
+    for (auto const& record : rows.records)
+        not_scored += record.cells[added[6]].empty() ? 0 : 1;
+    std::size_t counted = 0;
+    auto const json = nlohmann::json::parse(run_sextant({"validate", "train", excerpt, "--format", "json"}).out);
+    for (auto const& reason : json.at("overall").at("time_not_scored"))
+        counted += reason.at("rows").get<std::size_t>();
+    CHECK(counted > 0);
+    CHECK(not_scored == counted);
     CHECK(added.front() == input.header.size());
     REQUIRE(rows.records.size() == input.records.size());
     for (std::size_t i = 0; i < rows.records.size(); ++i) {
