@@ -11,7 +11,6 @@ namespace sextant {
 namespace {
 
 constexpr double tile = 128;               ///< queries and keys of a tile
-constexpr double matrix_rows = 16;         ///< granularity of matrix instructions
 constexpr std::int64_t narrow_group = 32;  ///< heads per key-value head that narrow kernels take
 constexpr double most_heating = 1e13;      ///< flop: the largest measured calls, beyond which nothing changes any more
 
@@ -41,6 +40,8 @@ double efficiency_at(double head_size, Values<PrefillConstant> c) {
     return c[head_sizes.back().constant];
 }
 
+double start_of(PrefillConstant c) { return kernel_constants(KernelKind::prefill)[static_cast<std::size_t>(c)].start; }
+
 /// (sum of x^norm)^(1 / norm), safe for large and small numbers.
 double joined(std::initializer_list<double> times, double norm) {
     double const largest = std::max(times);
@@ -66,7 +67,7 @@ double prefill_compute(Attention const& a, double work, double keys, KernelRates
     double const tiles = work * use.work / (heads * tile_work) + 0.5 * row_blocks;
     double const filled =
         row_blocks > 1 ? 1
-                       : std::pow(std::ceil(queries / matrix_rows) * matrix_rows / tile, c[PrefillConstant::ragged]);
+                       : std::pow(std::ceil(queries / rates.rows) * rates.rows / tile, c[PrefillConstant::ragged]);
     double const per_tile = std::max(tile_work / rate, c[PrefillConstant::tile_latency] * use.work) * filled;
     double const overhead = c[PrefillConstant::block_overhead];
     double const even = heads * (std::max(1.0, tiles) * per_tile + row_blocks * overhead) / rates.processors;
@@ -127,6 +128,30 @@ Seconds prefill_model(Attention const& a, KernelRates const& rates, std::span<do
     return pieces * call * units::s;
 }
 
+void fill_head_sizes(std::span<double> constants, std::span<std::optional<double> const> spreads) {
+    constexpr double written = 1e-4;  // files hold five digits
+    std::array<std::optional<double>, head_sizes.size()> fitted{};  // logarithm against the start
+    for (std::size_t i = 0; i < head_sizes.size(); ++i) {
+        auto const c = static_cast<std::size_t>(head_sizes[i].constant);
+        double const ratio = constants[c] / start_of(head_sizes[i].constant);
+        bool const is_held = (c >= spreads.size() || !spreads[c]) && std::abs(ratio - 1) < written;
+        if (!is_held) fitted[i] = std::log(ratio);
+    }
+    for (std::size_t i = 0; i < head_sizes.size(); ++i) {
+        if (fitted[i]) continue;
+        std::size_t below = i, above = i;
+        while (below > 0 && !fitted[below]) --below;
+        while (above + 1 < head_sizes.size() && !fitted[above]) ++above;
+        if (!fitted[below] && !fitted[above]) continue;
+        double const low = fitted[below].value_or(fitted[above].value_or(0));
+        double const high = fitted[above].value_or(low);
+        double const share = above > below ? std::log(head_sizes[i].size / head_sizes[below].size) /
+                                                 std::log(head_sizes[above].size / head_sizes[below].size)
+                                           : 0;
+        constants[static_cast<std::size_t>(head_sizes[i].constant)] *= std::exp(low + share * (high - low));
+    }
+}
+
 std::array<double, 4> prefill_coordinates(Attention const& a) {
     return {log2_of(static_cast<double>(a.batch * a.heads)), log2_of(static_cast<double>(attended_keys(a))),
             log2_of(static_cast<double>(a.head_dim + a.value_head_dim) / 2),
@@ -175,7 +200,7 @@ Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std
     double const waves = rounding * std::ceil(share) + (1 - rounding) * std::max(1.0, share);
     double const chain =
         waves * (c[DecodeConstant::block_overhead] + keys / splits * c[DecodeConstant::token_latency] * width / 128);
-    double const work = 4 * batch * readers * std::max(group, matrix_rows) * keys * width;
+    double const work = 4 * batch * readers * std::max(group, rates.rows) * keys * width;
     double const compute = work / (rates.peak * c[DecodeConstant::efficiency]);
     double const time = c[DecodeConstant::launch] + c[DecodeConstant::per_sequence] * batch +
                         c[DecodeConstant::ramp] * std::log2(1 + bytes / 1e6) +

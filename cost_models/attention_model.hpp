@@ -40,6 +40,10 @@ struct PrefillUse {
 Seconds prefill_model(Attention const& shape, KernelRates const& rates, std::span<double const> constants,
                       PrefillUse const& use);
 
+/// Efficiencies of head sizes that no row was of, which hold their starts: their starts, times what fitted neighbours
+/// are of theirs (on the line between the logarithms of two). `spreads` as in `KernelFit`.
+void fill_head_sizes(std::span<double> constants, std::span<std::optional<double> const> spreads);
+
 /// Where the shape lies on the residual grid of prefill: log2 of batch * heads, of the keys, of the head size and of
 /// heads per key-value head.
 std::array<double, 4> prefill_coordinates(Attention const& shape);
@@ -68,9 +72,10 @@ std::string_view name_of(DecodeSharing sharing);
 /// of a group lie on different ones (work is dealt out in turns), and `memory` has a copy for each. `chain`: a block is
 /// a head that reads of one sequence, over several blocks when they would not fill the multiprocessors otherwise (not
 /// fewer than split_tokens each); it takes block_overhead plus its tokens times token_latency, in waves of
-/// blocks_per_processor. `compute`: 4 d flop per head and token, a group of heads padded to 16. `constants` in the
-/// order of `DecodeConstant`. Source: FlashDecoding (pytorch.org/blog/flash-decoding); the form was chosen by its error
-/// on held-out shapes of five devices (docs/calibration.md).
+/// blocks_per_processor. `compute`: 4 d flop per head and token, a group of heads padded to the rows of a matrix
+/// instruction. `constants` in the order of `DecodeConstant`. Source: FlashDecoding
+/// (pytorch.org/blog/flash-decoding); the form was chosen by its error on held-out shapes of five devices
+/// (docs/calibration.md).
 Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,
                      CacheState cache, DecodeSharing sharing);
 inline Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,

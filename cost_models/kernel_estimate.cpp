@@ -2,8 +2,10 @@
 
 #include "core/ops/work.hpp"
 #include "core/spec/kernel_catalog.hpp"
+#include "cost_models/class_scaling.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace sextant {
@@ -18,10 +20,12 @@ struct Choice {
     std::size_t count = 0;
     KernelFit const* fit = nullptr;
     bool own = false;
-    bool sister = false;                            ///< own, but of the other 16-bit format
+    bool sister = false;                            ///< own, but of a format that runs as this one
     bool gridded = false;                           ///< the fit's grids belong to this device
     std::shared_ptr<KernelCalibration const> keep;  ///< holds what `fit` points into
     [[nodiscard]] bool of_device() const { return own || sister; }
+    [[nodiscard]] bool of_class() const { return fit != nullptr && keep->is_class(); }
+    [[nodiscard]] std::span<double> changeable() { return std::span(values).first(count); }
     [[nodiscard]] std::span<double const> constants() const { return std::span(values).first(count); }
 };
 
@@ -49,9 +53,16 @@ KernelFit const* find_any(KernelCalibration const& calibration, KernelKind kind,
     return calibration.find(kind, "bf16/bf16" + std::string(variant.substr(sharing)));
 }
 
-/// The other 16-bit format, where the device multiplies both at one rate: the tiles and the bytes are the same. Empty:
-/// there is none.
+/// Whether this is attention over sequences with a cache in fp8 on a device without products in it: it multiplies in 16
+/// bits, whatever the cache holds.
+bool lacks_fp8(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
+    return kind == KernelKind::prefill && variant.ends_with("/fp8") && !accelerator.peak.contains(Precision::fp8);
+}
+
+/// The other 16-bit format, where the device multiplies both at one rate: the tiles and the bytes are the same; of
+/// attention the 16-bit cache, where the device multiplies no fp8. Empty: there is none.
 std::string_view sister_of(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
+    if (lacks_fp8(accelerator, kind, variant)) return "bf16/bf16";
     if (kind != KernelKind::gemm || (variant != "bf16" && variant != "fp16")) return "";
     auto const bf16 = accelerator.peak.find(Precision::bf16);
     auto const fp16 = accelerator.peak.find(Precision::fp16);
@@ -62,21 +73,28 @@ std::string_view sister_of(AcceleratorProfile const& accelerator, KernelKind kin
 
 Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
     Choice choice;
+    std::string_view const sister = sister_of(accelerator, kind, variant);
+    // Of attention with a cache in fp8 most rows are of devices that multiply in it. Source: TensorRT-LLM
+    // cpp/tensorrt_llm/thop/attentionOp.cpp (mFP8ContextFMHA), whose kernels the tables time.
+    bool const foreign = lacks_fp8(accelerator, kind, variant);
+    auto const find = [&](KernelCalibration const& in) {
+        KernelFit const* const fit = foreign && in.generation == "*" ? nullptr : in.find(kind, variant);
+        return fit != nullptr ? fit : in.find(kind, sister);
+    };
     auto const take = [&](std::shared_ptr<KernelCalibration const> const& from, KernelFit const* fit) {
         if (choice.fit != nullptr || fit == nullptr) return;
         choice.fit = fit;
         choice.keep = from;
         choice.own = !from->is_class() && fit->variant == variant;
-        choice.sister = !from->is_class() && fit->variant == sister_of(accelerator, kind, variant);
+        choice.sister = !from->is_class() && fit->variant == sister;
         choice.gridded = from->grids_hold(accelerator.multiprocessors.value);
     };
     if (auto const& own = accelerator.kernels) {
-        take(own, own->find(kind, variant));
-        if (!own->is_class()) take(own, own->find(kind, sister_of(accelerator, kind, variant)));
+        take(own, find(*own));
         for (std::string const& wider : {"class-" + accelerator.generation, std::string("class-any")}) {
             if (choice.fit != nullptr) break;
             auto const of_class = shipped_kernel_calibration(wider);
-            if (of_class) take(of_class, of_class->find(kind, variant));
+            if (of_class) take(of_class, find(*of_class));
         }
         take(own, find_any(*own, kind, variant));
     }
@@ -87,6 +105,9 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
     for (std::size_t i = 0; i < specs.size(); ++i)
         choice.values[i] =
             choice.fit != nullptr ? choice.fit->constants[i] : specs[i].start * (specs[i].is_time ? slowness : 1);
+    if (choice.fit != nullptr && kind == KernelKind::prefill)
+        fill_head_sizes(choice.changeable(), choice.fit->spreads);
+    if (choice.of_class()) scale_memory(choice.changeable(), kind, choice.keep->profile, accelerator);
     return choice;
 }
 
@@ -144,6 +165,61 @@ void keep_within_bandwidth(KernelEstimate& estimate, DecodeAttention const& shap
     keep_above(estimate, cache_bytes(shape).base() / (rates.bandwidth * most_of_bandwidth) * units::s);
 }
 
+/// Of NVIDIA's GPUs those since Volta have them; a processor's are not told apart from its vector units.
+bool has_matrix_units(AcceleratorProfile const& accelerator) {
+    return accelerator.generation != "pascal" && !is_host(accelerator);
+}
+
+/// What large products of the class's devices reach of the peak in the format that profiles state: scales for every
+/// 128 values are the plain format's matter there.
+double large_efficiency_of(Choice const& choice, GemmFormat const& format) {
+    if (choice.fit == nullptr) return 0;
+    KernelFit const* const plain =
+        format.tiled ? choice.keep->find(KernelKind::gemm, gemm_format(format.precision).name) : nullptr;
+    return plain != nullptr && plain->large_efficiency > 0 ? plain->large_efficiency : choice.fit->large_efficiency;
+}
+
+/// Scales the rate of products that were not measured on this device by what its profile states of large ones. The rows
+/// of formats that quantise have that in them, and so have the shares that profiles of a measured generation state;
+/// those of others are of the product.
+void scale_products(Choice& choice, GemmFormat const& format, KernelRates const& rates, double stated) {
+    auto& efficiency = choice.values[static_cast<std::size_t>(GemmConstant::efficiency)];
+    double const reached = large_efficiency_of(choice, format);
+    efficiency *= profile_scale(choice, stated, efficiency, reached);
+    if (!choice.of_class()) return;
+    efficiency = std::min(1.0, efficiency);
+    if (choice.gridded || !format.quantises || reached <= 0) return;
+    Quantising const stands_for = choice.keep->generation == "*" ? Quantising::apart : Quantising::included;
+    efficiency =
+        efficiency_for(stated * choice.fit->large_efficiency / reached, stands_for, format, rates, choice.constants());
+}
+
+/// Products of one launch by the constants and grids of the choice.
+KernelEstimate product_estimate(GemmShape const& shape, GemmFormat const& format, KernelRates const& rates,
+                                Choice const& choice, GemmUse const& use, Quantising quantising) {
+    Seconds time = gemm_model(shape, format, rates, choice.constants(), use);
+    if (quantising == Quantising::included && format.quantises)
+        time += quantise_model(shape, rates, choice.constants());
+    KernelEstimate out = finish(time, choice, gemm_coordinates(shape));
+    if (shape.groups > 1) {  // the grids belong to single products
+        out.time = time;
+        if (out.support == KernelSupport::measured) out.support = KernelSupport::extended;
+    } else if (choice.gridded && !choice.fit->waves.empty()) {
+        out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
+    }
+    double const work =
+        2 * static_cast<double>(shape.groups * shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+    keep_below_peak(out, work, rates.peak, choice);
+    return out;
+}
+
+/// The next number of rows that fills tiles: 16, a power of two up to 128, then multiples of that.
+std::int64_t full_rows(std::int64_t m) {
+    constexpr std::int64_t tile = 128;
+    if (m >= tile) return (m + tile - 1) / tile * tile;
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(16, m))));
+}
+
 }  // namespace
 
 TimeInterval interval_at(std::span<KernelInterval const> bands, double seconds, TimeInterval below) {
@@ -174,7 +250,8 @@ KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precis
             .bandwidth = accelerator.memory_bandwidth.value.base(),
             .cache = std::max(1.0, accelerator.l2.value.base()),
             .caches = static_cast<double>(accelerator.l2_caches),
-            .processors = static_cast<double>(accelerator.multiprocessors.value * accelerator.tiles_each)};
+            .processors = static_cast<double>(accelerator.multiprocessors.value * accelerator.tiles_each),
+            .rows = has_matrix_units(accelerator) ? 16.0 : 1.0};
 }
 
 KernelRates kernel_rates(AcceleratorProfile const& accelerator, GemmFormat const& format) {
@@ -218,22 +295,14 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
         return finish(host_gemm_model(shape, format, rates, host.constants(), use), host, gemm_coordinates(shape));
     }
     Choice choice = choose(accelerator, KernelKind::gemm, format.name);
-    double const stated = accelerator.gemm_efficiency_of(format.precision);
-    auto& efficiency = choice.values[static_cast<std::size_t>(GemmConstant::efficiency)];
-    efficiency *= profile_scale(choice, stated, efficiency, choice.fit != nullptr ? choice.fit->large_efficiency : 0);
-    Seconds time = gemm_model(shape, format, rates, choice.constants(), use);
-    if (quantising == Quantising::included && format.quantises)
-        time += quantise_model(shape, rates, choice.constants());
-    KernelEstimate out = finish(time, choice, gemm_coordinates(shape));
-    if (shape.groups > 1) {  // the grids belong to single products
-        out.time = time;
-        if (out.support == KernelSupport::measured) out.support = KernelSupport::extended;
-    } else if (choice.gridded && !choice.fit->waves.empty()) {
-        out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
-    }
-    double const work =
-        2 * static_cast<double>(shape.groups * shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
-    keep_below_peak(out, work, rates.peak, choice);
+    scale_products(choice, format, rates, accelerator.gemm_efficiency_of(format.precision));
+    KernelEstimate out = product_estimate(shape, format, rates, choice, use, quantising);
+    if (!choice.of_class() || !choice.gridded || shape.groups > 1) return out;
+    // Where another device's libraries are slow for a few shapes: rows added to fill a tile cost this one no less time.
+    GemmShape full = shape;
+    full.m = full_rows(shape.m);
+    if (full.m == shape.m) return out;
+    out.time = std::min(out.time, product_estimate(full, format, rates, choice, use, quantising).time);
     return out;
 }
 
@@ -251,7 +320,10 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
     Seconds const time = prefill_model(shape, rates, choice.constants(), scaled);
     KernelEstimate out = finish(time, choice, prefill_coordinates(shape));
     if (training) out.time = time;  // the residual belongs to the measured kernel
-    bool const narrow = variant.starts_with("fp8/") && accelerator.peak.contains(Precision::fp8);
+    // A class's kernels with a cache in fp8 multiply in it, whatever the queries come in; those of a device's own fit
+    // are held to the peak that their rows were.
+    bool const is_fp8 = variant.starts_with("fp8/") || (choice.of_class() && variant.ends_with("/fp8"));
+    bool const narrow = is_fp8 && accelerator.peak.contains(Precision::fp8);
     double const peak = narrow ? kernel_rates(accelerator, Precision::fp8).peak : rates.peak;
     keep_below_peak(out, work_of(Op{.name = "attention", .what = shape}, Pass::forward).executed.base() * use.work,
                     peak, choice);
@@ -262,7 +334,8 @@ KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view va
                                AcceleratorProfile const& accelerator, CacheState cache, GroupedHeads kernels) {
     DecodeSharing const sharing = sharing_of(shape, kernels);
     std::string const full = std::string(variant) + "/" + std::string(name_of(sharing));
-    Choice const choice = choose(accelerator, KernelKind::decode, full);
+    Choice choice = choose(accelerator, KernelKind::decode, full);
+    if (choice.of_class()) scale_decode_compute(choice.changeable(), choice.keep->profile, accelerator);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
     KernelEstimate out = finish(decode_model(shape, rates, choice.constants(), cache, sharing), choice,
                                 decode_coordinates(shape, sharing));

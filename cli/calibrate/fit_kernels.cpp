@@ -1,5 +1,6 @@
 #include "cli/calibrate/fit_kernels.hpp"
 
+#include "calibrate/class_profile.hpp"
 #include "calibrate/kernel_fit.hpp"
 #include "calibrate/kernel_intervals.hpp"
 #include "calibrate/kernel_screen.hpp"
@@ -288,6 +289,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     Table classes = fit_table();
     KernelCalibration any =
         fit_rows("class-any", Whose::class_of_devices, by_generation["*"], choices, {}, classes, context);
+    any.profile = class_profile(by_generation["*"]);
     set_transfer_intervals(any, by_generation["*"], choices, nullptr);
     finish_class(any, "*", "any device", sources["*"], command);
     write(any);
@@ -300,6 +302,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
         KernelCalibration of_class =
             fit_rows("class-" + generation, Whose::class_of_devices, rows, choices, {}, classes, context);
         of_class.grid_multiprocessors = chip;
+        of_class.profile = class_profile(rows);
         set_transfer_intervals(of_class, rows, choices, &any);
         finish_class(of_class, generation, generation + " devices", sources[generation], command);
         write(of_class);

@@ -55,6 +55,13 @@ struct KernelFit {
     TimeInterval outside{0.6, 1.8};         ///< elsewhere
 };
 
+/// What the profiles of the devices of a class say, the median over them: against it the profile of another device
+/// scales the constants of the class. 0: not stated, nothing is scaled.
+struct ClassProfile {
+    double memory_efficiency = 0;
+    double vector_share = 0;  ///< vector peak over that of products in two bytes
+};
+
 /// Fitted kernels of one device, or of a class of devices.
 struct KernelCalibration {
     std::string name;
@@ -64,6 +71,7 @@ struct KernelCalibration {
     /// Of a class whose measured devices have as many multiprocessors, the same chip in all likelihood: their number.
     /// Its grids belong to devices of about so many. 0: it has no grids.
     std::int64_t grid_multiprocessors = 0;
+    ClassProfile profile;              ///< of a class
     std::string command;               ///< that fitted it
     std::vector<std::string> sources;  ///< of the rows
     std::vector<KernelFit> fits;

@@ -201,6 +201,10 @@ KernelCalibration read_kernel_calibration(ObjectReader in) {
         throw InputError("{}: needs either devices or a generation", in.where());
     out.grid_multiprocessors = in.integer("grid_multiprocessors", 0);
     check_range(static_cast<double>(out.grid_multiprocessors), 0, 1e6, in, "grid_multiprocessors");
+    out.profile.memory_efficiency = in.number("memory_efficiency", 0);
+    check_range(out.profile.memory_efficiency, 0, 1, in, "memory_efficiency");
+    out.profile.vector_share = in.number("vector_share", 0);
+    check_range(out.profile.vector_share, 0, 1e3, in, "vector_share");
     out.command = in.text("command");
     out.sources = in.texts("sources");
     for (ObjectReader const& fit : in.objects("fits"))
@@ -217,6 +221,11 @@ std::string kernel_calibration_json(KernelCalibration const& calibration) {
     else
         head["devices"] = calibration.devices;
     if (calibration.grid_multiprocessors > 0) head["grid_multiprocessors"] = calibration.grid_multiprocessors;
+    auto const state = [&](char const* key, double value) {
+        if (value > 0) head[key] = std::stod(digits(value));
+    };
+    state("memory_efficiency", calibration.profile.memory_efficiency);
+    state("vector_share", calibration.profile.vector_share);
     head["command"] = calibration.command;
     head["sources"] = calibration.sources;
     std::string out = json_text(head, 2);

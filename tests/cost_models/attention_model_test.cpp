@@ -251,3 +251,93 @@ TEST_CASE("estimate_prefill: no length of sequence takes attention above the pea
         }
     }
 }
+
+TEST_CASE("estimate_decode: little matrix work beside the vector units does not slow a decode down") {
+    DecodeAttention const shape = step(64, 32, 8, 4096);
+    auto const seconds = [&](char const* name) {
+        return estimate_decode(shape, "bf16/bf16", find_accelerator(name, "test"), CacheState::cold).time.base();
+    };
+    // An H20 reads faster than an H800, with six tenths of its multiprocessors.
+    CHECK(seconds("h20-sxm") < 1.3 * seconds("h800-sxm"));
+    CHECK(seconds("h20-sxm") > cache_bytes(shape).base() / 4e12);
+    for (char const* const name : {"mi100", "rtx-2080-ti", "p100-sxm-16gb", "rtx-3090"}) {
+        CAPTURE(name);
+        CHECK(seconds(name) <
+              1.6 * cache_bytes(shape).base() / find_accelerator(name, "test").memory_bandwidth.value.base());
+    }
+}
+
+TEST_CASE("kernel_rates: nothing is padded to the rows of matrix units where there are none") {
+    auto const rows = [](char const* name) {
+        return kernel_rates(find_accelerator(name, "test"), Precision::fp16).rows;
+    };
+    CHECK(rows("p100-sxm-16gb") == 1);
+    CHECK(rows("v100-sxm-16gb") == 16);
+    std::vector<double> working = decode;
+    working[static_cast<std::size_t>(DecodeConstant::efficiency)] = 1e-3;
+    KernelRates plain = rates;
+    plain.rows = 1;
+    auto const seconds = [&](KernelRates const& on) {
+        return decode_model(step(64, 32, 8, 8192), on, working, CacheState::cold).base();
+    };
+    CHECK(seconds(rates) / seconds(plain) == Approx(4).epsilon(0.05));  // groups of 4 take 16 rows
+}
+
+TEST_CASE("estimate_prefill: a cache in fp8 makes no device multiply in it that cannot", "[INV-14]") {
+    Attention shape = sequences(1, 32, 32768);
+    shape.kv_heads = 8;
+    auto const estimate = [&](char const* name, char const* variant) {
+        return estimate_prefill(shape, variant, find_accelerator(name, "test"), {});
+    };
+    for (char const* const name : {"a100-sxm-80gb", "a800-sxm-80gb", "a10", "v100-sxm-16gb", "mi250x-gcd", "tpu-v4"})
+        for (char const* const variant : {"bf16/fp8", "fp8/fp8"}) {
+            CAPTURE(name, variant);
+            CHECK(estimate(name, variant).time == estimate(name, "bf16/bf16").time);
+        }
+    CHECK(estimate("a100-sxm-80gb", "bf16/fp8").support == KernelSupport::by_format);
+    CHECK(estimate("gh200-144gb", "bf16/fp8").time < 0.8 * estimate("gh200-144gb", "bf16/bf16").time);
+    // Where it can, the peak in fp8 is the bound.
+    AcceleratorProfile h20 = find_accelerator("h20-sxm", "test");
+    double const flops = 2.0 * 64 * 131072.0 * 131072.0 * 128;
+    auto const reached = [&] {
+        return flops / estimate_prefill(sequences(1, 64, 131072), "bf16/fp8", h20, {}).time.base();
+    };
+    CHECK(reached() > 1.01 * h20.peak_of(Precision::bf16).value.base());
+    CHECK(reached() < 0.85 * h20.peak_of(Precision::fp8).value.base());
+    h20.peak.at(Precision::fp8).value = h20.peak_of(Precision::bf16).value;
+    CHECK(reached() <= 1.001 * h20.peak_of(Precision::bf16).value.base());
+}
+
+TEST_CASE("fill_head_sizes: sizes that no row was of stand to their neighbours as the starts do") {
+    std::vector<double> constants = prefill;
+    std::vector<std::optional<double>> spreads(constants.size());
+    auto const at = [](PrefillConstant c) { return static_cast<std::size_t>(c); };
+    auto const filled = [&] {
+        std::vector<double> out = constants;
+        fill_head_sizes(out, spreads);
+        return out;
+    };
+    CHECK(filled() == prefill);  // nothing is known of any
+    constants[at(PrefillConstant::efficiency_128)] = 0.8 * 0.5;
+    CHECK(filled()[at(PrefillConstant::efficiency_128)] == 0.8 * 0.5);
+    CHECK(filled()[at(PrefillConstant::efficiency_64)] == Approx(0.8 * 0.4));
+    CHECK(filled()[at(PrefillConstant::efficiency_256)] == Approx(0.8 * 0.55));
+    constants[at(PrefillConstant::efficiency_256)] = 1.25 * 0.55;
+    double const share = std::log(192.0 / 128) / std::log(2.0);
+    CHECK(filled()[at(PrefillConstant::efficiency_192)] == Approx(0.5 * std::pow(0.8, 1 - share) * std::pow(1.25, share)));
+    CHECK(filled()[at(PrefillConstant::efficiency_512)] == Approx(1.25 * 0.5));
+    spreads[at(PrefillConstant::efficiency_512)] = 0.1;  // fitted: at its start, as it happens
+    CHECK(filled()[at(PrefillConstant::efficiency_512)] == 0.5);
+}
+
+TEST_CASE("estimate_prefill: no head size takes attention of training above what products reach", "[INV-14]") {
+    for (std::int64_t const head_size : {128, 192, 256}) {
+        Attention shape = sequences(1, 2048 / head_size, 16384, head_size);
+        AcceleratorProfile const device = find_accelerator("a100-sxm-80gb", "test");
+        double const flops = 2.0 * 2048 * 16384.0 * 16384.0;
+        double const seconds =
+            estimate_prefill(shape, "bf16/bf16", device, {.library = AttentionLibrary::training}).time.base();
+        CAPTURE(head_size);
+        CHECK(flops / seconds < 0.83 * device.peak_of(Precision::bf16).value.base());
+    }
+}

@@ -6,6 +6,7 @@
 #include "tests/fixtures.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -316,4 +317,88 @@ TEST_CASE("estimate_product: a device's own fit in one 16-bit format serves the 
     // Where the rates differ, so do the kernels.
     device.peak.at(Precision::fp16).value = 0.5 * device.peak.at(Precision::fp16).value;
     CHECK(estimate(Precision::bf16).support == KernelSupport::by_class);
+}
+
+namespace {
+
+/// Of the peak, what a large product reaches on the device.
+double share_of_peak(char const* name, GemmFormat const& format, Quantising quantising, std::int64_t size = 8192) {
+    AcceleratorProfile const device = find_accelerator(name, "test");
+    double const seconds = estimate_product({.m = size, .n = size, .k = size}, format, device, {}, quantising).time.base();
+    return 2 * std::pow(static_cast<double>(size), 3) / (seconds * device.peak_of(format).value.base());
+}
+
+}  // namespace
+
+TEST_CASE("estimate_product: large products in fp8 reach what the profile states, by the class of other chips") {
+    GemmFormat const& fp8 = gemm_format(Precision::fp8);
+    auto const stated = [](char const* name) {
+        return find_accelerator(name, "test").gemm_efficiency_of(Precision::fp8);
+    };
+    for (char const* const name : {"mi300x", "mi325x", "tpu-v5p", "tpu-v6e", "gaudi3"}) {
+        CAPTURE(name);
+        CHECK(share_of_peak(name, fp8, Quantising::apart) == Approx(stated(name)).epsilon(0.05));
+    }
+    for (char const* const name : {"h20-sxm", "rtx-5090", "rtx-4090", "h100-pcie"}) {
+        CAPTURE(name);
+        CHECK(share_of_peak(name, fp8, Quantising::included) == Approx(stated(name)).epsilon(0.05));
+    }
+    // The same chip keeps its constants in every format that is scaled by the same statement.
+    for (char const* const format : {"fp8", "fp8-block"}) {
+        CAPTURE(format);
+        CHECK(share_of_peak("gh200-144gb", *find_gemm_format(format), Quantising::included) ==
+              Approx(share_of_peak("h100-sxm", *find_gemm_format(format), Quantising::included)).epsilon(0.06));
+    }
+}
+
+TEST_CASE("estimate_product: what a profile states scales no constant above the peak", "[INV-14]") {
+    for (char const* const name : {"rtx-4090", "rtx-2080-ti", "p100-sxm-16gb"}) {
+        CAPTURE(name);
+        GemmFormat const& format = gemm_format(two_byte_precision(find_accelerator(name, "test")));
+        CHECK(share_of_peak(name, format, Quantising::apart, 4096) < 0.97);
+    }
+}
+
+TEST_CASE("estimates by class: what the profile states of its memory scales what waits for it") {
+    auto const ratios = [](char const* name) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        AcceleratorProfile slow = device;
+        slow.memory_efficiency.value = 0.5 * device.memory_efficiency.value;
+        auto const ratio = [&](auto const& seconds) { return seconds(slow) / seconds(device); };
+        return std::array{ratio([](AcceleratorProfile const& on) {
+                              GemmShape const shape{.m = 1, .n = 32768, .k = 32768};
+                              return estimate_product(shape, gemm_format(Precision::bf16), on, {}).time.base();
+                          }),
+                          ratio([](AcceleratorProfile const& on) {
+                              DecodeAttention const shape{
+                                  .batch = 256, .heads = 8, .kv_heads = 8, .keys = 16384, .head_dim = 128};
+                              return estimate_decode(shape, "bf16/bf16", on, CacheState::cold).time.base();
+                          }),
+                          ratio([](AcceleratorProfile const& on) {
+                              return estimate_memory_kernel(4 * units::GB, "rmsnorm bf16", on, CacheState::cold)
+                                  .time.base();
+                          })};
+    };
+    auto const by_class = ratios("max-1550");
+    CHECK(by_class[0] > 1.7);
+    CHECK(by_class[1] > 1.4);
+    auto const own = ratios("h100-sxm");
+    CHECK(own[0] == 1);
+    CHECK(own[1] == 1);
+}
+
+TEST_CASE("estimate_product: by the grids of its chip no product takes longer than one of rows that fill its tiles") {
+    for (auto const& [name, format] : {std::pair("gh200-96gb", "fp8-block"), std::pair("l40", "bf16")}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        for (std::int64_t const width : {128, 4096, 8192})
+            for (auto const& [m, full] : {std::pair(1, 16), std::pair(8, 16), std::pair(33, 64), std::pair(100, 128),
+                                          std::pair(129, 256), std::pair(1000, 1024)}) {
+                auto const seconds = [&](std::int64_t rows) {
+                    return estimate_product({.m = rows, .n = width, .k = 4096}, *find_gemm_format(format), device, {})
+                        .time.base();
+                };
+                CAPTURE(name, width, m);
+                CHECK(seconds(m) <= seconds(full));
+            }
+    }
 }

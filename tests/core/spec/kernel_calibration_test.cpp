@@ -97,6 +97,23 @@ TEST_CASE("kernel calibration: grids of a class belong to devices of about as ma
                       contains("grid_multiprocessors"));
 }
 
+TEST_CASE("kernel calibration: a class says what the profiles of its devices state") {
+    KernelCalibration of_class = sample();
+    of_class.devices.clear();
+    of_class.generation = "hopper";
+    CHECK(read(kernel_calibration_json(of_class)).profile.memory_efficiency == 0);
+    of_class.profile = {.memory_efficiency = 0.85, .vector_share = 0.0676};
+    std::string const text = kernel_calibration_json(of_class);
+    CHECK(read(text).profile.memory_efficiency == 0.85);
+    CHECK(read(text).profile.vector_share == 0.0676);
+    CHECK_THROWS_WITH(read(replaced(text, "efficiency\": 0.85", "efficiency\": 1.85")), contains("memory_efficiency"));
+    for (char const* const name : {"class-any", "class-ampere", "class-hopper", "class-ada", "class-blackwell"}) {
+        CAPTURE(name);
+        CHECK(shipped_kernel_calibration(name)->profile.memory_efficiency > 0.8);
+        CHECK(shipped_kernel_calibration(name)->profile.vector_share > 0.03);
+    }
+}
+
 TEST_CASE("kernel calibration: of the shipped classes each is of one chip, and decodes carry nothing over") {
     for (char const* const generation : {"ampere", "hopper", "ada", "blackwell"}) {
         CAPTURE(generation);
