@@ -40,8 +40,6 @@ double efficiency_at(double head_size, Values<PrefillConstant> c) {
     return c[head_sizes.back().constant];
 }
 
-double start_of(PrefillConstant c) { return kernel_constants(KernelKind::prefill)[static_cast<std::size_t>(c)].start; }
-
 /// (sum of x^norm)^(1 / norm), safe for large and small numbers.
 double joined(std::initializer_list<double> times, double norm) {
     double const largest = std::max(times);
@@ -66,8 +64,7 @@ double prefill_compute(Attention const& a, double work, double keys, KernelRates
     // Masked tiles on the diagonal are computed whole: half a tile more per block.
     double const tiles = work * use.work / (heads * tile_work) + 0.5 * row_blocks;
     double const filled =
-        row_blocks > 1 ? 1
-                       : std::pow(std::ceil(queries / rates.rows) * rates.rows / tile, c[PrefillConstant::ragged]);
+        row_blocks > 1 ? 1 : std::pow(std::ceil(queries / rates.rows) * rates.rows / tile, c[PrefillConstant::ragged]);
     double const per_tile = std::max(tile_work / rate, c[PrefillConstant::tile_latency] * use.work) * filled;
     double const overhead = c[PrefillConstant::block_overhead];
     double const even = heads * (std::max(1.0, tiles) * per_tile + row_blocks * overhead) / rates.processors;
@@ -128,27 +125,31 @@ Seconds prefill_model(Attention const& a, KernelRates const& rates, std::span<do
     return pieces * call * units::s;
 }
 
-void fill_head_sizes(std::span<double> constants, std::span<std::optional<double> const> spreads) {
-    constexpr double written = 1e-4;  // files hold five digits
-    std::array<std::optional<double>, head_sizes.size()> fitted{};  // logarithm against the start
+void fill_head_sizes(std::span<double> constants, std::span<std::optional<double> const> spreads,
+                     std::span<double const> reference) {
+    constexpr double written = 1e-4;                                // files hold five digits
+    std::array<std::optional<double>, head_sizes.size()> fitted{};  // logarithm against the reference
     for (std::size_t i = 0; i < head_sizes.size(); ++i) {
         auto const c = static_cast<std::size_t>(head_sizes[i].constant);
-        double const ratio = constants[c] / start_of(head_sizes[i].constant);
-        bool const is_held = (c >= spreads.size() || !spreads[c]) && std::abs(ratio - 1) < written;
-        if (!is_held) fitted[i] = std::log(ratio);
+        double const start = kernel_constants(KernelKind::prefill)[c].start;
+        bool const has_spread = c < spreads.size() && spreads[c];
+        if (has_spread || std::abs(constants[c] / start - 1) > written)
+            fitted[i] = std::log(constants[c] / reference[c]);
     }
     for (std::size_t i = 0; i < head_sizes.size(); ++i) {
         if (fitted[i]) continue;
         std::size_t below = i, above = i;
-        while (below > 0 && !fitted[below]) --below;
-        while (above + 1 < head_sizes.size() && !fitted[above]) ++above;
+        while (below > 0 && !fitted[below])
+            --below;
+        while (above + 1 < head_sizes.size() && !fitted[above])
+            ++above;
         if (!fitted[below] && !fitted[above]) continue;
         double const low = fitted[below].value_or(fitted[above].value_or(0));
         double const high = fitted[above].value_or(low);
-        double const share = above > below ? std::log(head_sizes[i].size / head_sizes[below].size) /
-                                                 std::log(head_sizes[above].size / head_sizes[below].size)
-                                           : 0;
-        constants[static_cast<std::size_t>(head_sizes[i].constant)] *= std::exp(low + share * (high - low));
+        double const share = std::log(head_sizes[i].size / head_sizes[below].size) /
+                             std::log(head_sizes[above].size / head_sizes[below].size);
+        auto const c = static_cast<std::size_t>(head_sizes[i].constant);
+        constants[c] = reference[c] * std::exp(low + share * (high - low));
     }
 }
 

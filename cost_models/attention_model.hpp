@@ -40,9 +40,11 @@ struct PrefillUse {
 Seconds prefill_model(Attention const& shape, KernelRates const& rates, std::span<double const> constants,
                       PrefillUse const& use);
 
-/// Efficiencies of head sizes that no row was of, which hold their starts: their starts, times what fitted neighbours
-/// are of theirs (on the line between the logarithms of two). `spreads` as in `KernelFit`.
-void fill_head_sizes(std::span<double> constants, std::span<std::optional<double> const> spreads);
+/// Efficiencies of head sizes that no row was of, which hold their starts: what `reference` has for them, times what
+/// fitted neighbours are of what it has for these (on the line between the logarithms of two). `spreads` as in
+/// `KernelFit`.
+void fill_head_sizes(std::span<double> constants, std::span<std::optional<double> const> spreads,
+                     std::span<double const> reference);
 
 /// Where the shape lies on the residual grid of prefill: log2 of batch * heads, of the keys, of the head size and of
 /// heads per key-value head.

@@ -12,7 +12,8 @@ namespace sextant {
 namespace {
 
 constexpr std::size_t most_constants = 20;
-constexpr Seconds typical_launch = 2.8 * units::us;  ///< of the devices that the starts are typical of
+constexpr Seconds typical_launch = 2.8 * units::us;                 ///< of the devices that the starts are typical of
+constexpr ClassProfile typical_profile{.memory_efficiency = 0.85};  ///< theirs: A100, H100, H200 and B200 state it
 
 /// The constants to use for one kernel on one device.
 struct Choice {
@@ -71,6 +72,20 @@ std::string_view sister_of(AcceleratorProfile const& accelerator, KernelKind kin
     return variant == "bf16" ? "fp16" : "bf16";
 }
 
+/// Head sizes that the fit has no rows of, by what they are to one another on any device.
+void fill_head_sizes_of(Choice& choice, std::string_view variant) {
+    std::array<double, most_constants> starts{};
+    auto const specs = kernel_constants(KernelKind::prefill);
+    std::transform(specs.begin(), specs.end(), starts.begin(), [](KernelConstant const& c) { return c.start; });
+    std::array<double, most_constants> reference = starts;
+    auto const any = shipped_kernel_calibration("class-any");
+    if (KernelFit const* const fit = any ? any->find(KernelKind::prefill, variant) : nullptr) {
+        std::copy(fit->constants.begin(), fit->constants.end(), reference.begin());
+        fill_head_sizes(std::span(reference).first(specs.size()), fit->spreads, starts);
+    }
+    fill_head_sizes(choice.changeable(), choice.fit->spreads, reference);
+}
+
 Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
     Choice choice;
     std::string_view const sister = sister_of(accelerator, kind, variant);
@@ -105,9 +120,10 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
     for (std::size_t i = 0; i < specs.size(); ++i)
         choice.values[i] =
             choice.fit != nullptr ? choice.fit->constants[i] : specs[i].start * (specs[i].is_time ? slowness : 1);
-    if (choice.fit != nullptr && kind == KernelKind::prefill)
-        fill_head_sizes(choice.changeable(), choice.fit->spreads);
-    if (choice.of_class()) scale_memory(choice.changeable(), kind, choice.keep->profile, accelerator);
+    if (choice.fit != nullptr && kind == KernelKind::prefill) fill_head_sizes_of(choice, variant);
+    if (choice.fit == nullptr || choice.of_class())
+        scale_memory(choice.changeable(), kind, choice.fit != nullptr ? choice.keep->profile : typical_profile,
+                     accelerator);
     return choice;
 }
 

@@ -314,7 +314,7 @@ TEST_CASE("fill_head_sizes: sizes that no row was of stand to their neighbours a
     auto const at = [](PrefillConstant c) { return static_cast<std::size_t>(c); };
     auto const filled = [&] {
         std::vector<double> out = constants;
-        fill_head_sizes(out, spreads);
+        fill_head_sizes(out, spreads, prefill);
         return out;
     };
     CHECK(filled() == prefill);  // nothing is known of any
@@ -324,7 +324,8 @@ TEST_CASE("fill_head_sizes: sizes that no row was of stand to their neighbours a
     CHECK(filled()[at(PrefillConstant::efficiency_256)] == Approx(0.8 * 0.55));
     constants[at(PrefillConstant::efficiency_256)] = 1.25 * 0.55;
     double const share = std::log(192.0 / 128) / std::log(2.0);
-    CHECK(filled()[at(PrefillConstant::efficiency_192)] == Approx(0.5 * std::pow(0.8, 1 - share) * std::pow(1.25, share)));
+    CHECK(filled()[at(PrefillConstant::efficiency_192)] ==
+          Approx(0.5 * std::pow(0.8, 1 - share) * std::pow(1.25, share)));
     CHECK(filled()[at(PrefillConstant::efficiency_512)] == Approx(1.25 * 0.5));
     spreads[at(PrefillConstant::efficiency_512)] = 0.1;  // fitted: at its start, as it happens
     CHECK(filled()[at(PrefillConstant::efficiency_512)] == 0.5);
