@@ -190,6 +190,15 @@ TEST_CASE("int8 peaks are the makers': of every NVIDIA device with tensor cores 
         CHECK(of_two_bytes(name) < 0.1);
 }
 
+TEST_CASE("TPUs multiply fp32 in six passes of bf16, which beats their vector units") {
+    for (AcceleratorProfile const& a : all_accelerators()) {
+        if (a.generation != "tpu") continue;
+        CAPTURE(a.name);
+        CHECK(a.peak_of(Precision::fp32).value / a.peak_of(Precision::bf16).value == Approx(1.0 / 6).epsilon(0.01));
+        CHECK(a.peak_of(Precision::fp32).value > a.vector_peak.value);
+    }
+}
+
 TEST_CASE("the clusters that other programs rely on have the promised shape") {
     auto const a100 = find_cluster("a100-sxm-80gb", "test");
     CHECK(a100.domain_size == 8);
