@@ -154,7 +154,7 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
             throw RowSkip(
                 fmt::format("{}: {} ranks are more than one domain that NVLink joins", out.cluster.name, ranks));
         if (!in_rack) set_domain(row, out);
-        out.group = place_group(ranks, 1, out.cluster.domain_size);
+        out.group = place_group(ranks, 1, out.cluster);
     } else {
         if (profile == nullptr) {
             std::string_view kind;

@@ -389,6 +389,23 @@ TEST_CASE("collective_measurements: one rank communicates nothing, and a node ha
     }
 }
 
+TEST_CASE("collective_measurements: what two reach over links of their own says nothing of the network beside them") {
+    ClusterSpec const cluster = find_cluster("h100-nvl", "test");
+    auto const measured = [&](std::int64_t ranks) {
+        CollectiveRow row;
+        row.run_id = "mine";
+        row.collective = "all_reduce";
+        row.bytes = 1 * units::GiB;
+        row.measured = 5 * units::ms;
+        row.machine.nodes = 1;
+        row.machine.gpus_per_node = ranks;
+        return collective_measurements(std::vector{row}, &cluster);
+    };
+    CHECK(measured(4).rows.size() == 1);
+    CHECK(measured(2).rows.empty());
+    CHECK_THAT(measured(2).skipped.at(0).first, Catch::Contains("pair_efficiency of the cluster file"));
+}
+
 TEST_CASE("collective_measurements: rows of another device, or joined otherwise, are none of a cluster") {
     auto const taken = [](char const* cluster, char const* gpu, char const* link) {
         ClusterSpec const own = find_cluster(cluster, "test");

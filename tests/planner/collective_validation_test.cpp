@@ -60,6 +60,14 @@ TEST_CASE("collective rows: the network between nodes chooses the cluster") {
     CHECK(name("MI250X (8 GCD/node)", "Infinity Fabric", "4x200G Slingshot-11") == "mi250x");
 }
 
+TEST_CASE("collective rows: two ranks of a node have the links that pairs have to themselves") {
+    CHECK(machine("H100 NVL", "NVLink bridge, PCIe", "none", 1, 2).group.bridged);
+    CHECK_FALSE(machine("H100 NVL", "NVLink bridge, PCIe", "none", 1, 4).group.bridged);
+    RowPrediction const pair = predicted("H100 NVL,1,2,2,PCIe,none", "all_reduce,1073741824,,,230,,,");
+    REQUIRE(pair.time);
+    CHECK(1.073741824 / pair.time->base() == Approx(234).epsilon(0.05));
+}
+
 TEST_CASE("collective rows: a stated rate replaces the profile's, per accelerator of the whole node") {
     auto const tcpx = machine("H100-SXM5-80GB", "NVLink4-NVSwitch", "4x100G GPUDirect-TCPX", 2, 8);
     CHECK(tcpx.cluster.scale_out->bandwidth.value.base() == Approx(50e9 / 8));
