@@ -26,12 +26,26 @@ NetworkEntry of_clusters(std::string name, std::string title, NetworkPart part, 
             .parent = std::move(parent)};
 }
 
+/// All rows in a node are of NVIDIA's links and NCCL: what others reach is theirs.
+NetworkEntry of_nvidia(NetworkEntry entry) {
+    entry.scope.vendor = "NVIDIA";
+    return entry;
+}
+
 /// For what has no class of its own; fitted to switches, of which there are most rows.
 NetworkEntry any_scale_up() {
     NetworkEntry entry = of_class("class-scale-up", "Any node, as NVSwitch nodes of all generations",
                                   NetworkPart::scale_up, "*", "*", "");
     entry.rows_of = "switched";
-    return entry;
+    return of_nvidia(std::move(entry));
+}
+
+/// Two cards with peer access reach twice as much as through the memory of a host, and hosts differ by far more: of
+/// those the file of the machine knows best.
+NetworkEntry pcie() {
+    NetworkEntry entry = of_class("class-pcie", "PCIe nodes", NetworkPart::scale_up, "pcie", "*", "class-scale-up");
+    entry.scope.with_peer_access = true;
+    return of_nvidia(std::move(entry));
 }
 
 std::vector<NetworkEntry> scale_up_entries() {
@@ -42,8 +56,8 @@ std::vector<NetworkEntry> scale_up_entries() {
         of_class("class-nvswitch-hopper", "NVSwitch nodes, Hopper", up, "switched", "hopper", "class-scale-up"),
         of_class("class-nvswitch-blackwell", "NVSwitch nodes, Blackwell", up, "switched", "blackwell",
                  "class-scale-up"),
-        of_class("class-mesh", "Direct links between all pairs", up, "mesh", "*", "class-scale-up"),
-        of_class("class-pcie", "PCIe nodes", up, "pcie", "*", "class-scale-up"),
+        of_nvidia(of_class("class-mesh", "Direct links between all pairs", up, "mesh", "*", "class-scale-up")),
+        pcie(),
         of_clusters(
             "a100-nvswitch", "8 x A100 SXM on NVSwitch", up,
             {"a100-sxm-80gb", "a100-sxm-40gb", "a100-roce", "a100-40gb-roce", "a100-roce-400", "aws-p4d", "aws-p4de"},
@@ -151,11 +165,15 @@ NetworkPriorSpreads spreads_of(NetworkEntry const& entry) {
     return out;
 }
 
-/// By a calibration, else the tuner's.
+/// By a calibration, else the tuner's; with the efficiencies that hold of the cluster.
 ScaleUpConstants scale_up_of(ClusterSpec cluster, std::vector<NetworkCalibration> known) {
     sort_for_choice(known);
     apply_network_calibrations(cluster, known);
-    return cluster.network_model ? cluster.network_model->up : tuner_scale_up();
+    if (!cluster.network_model) return tuner_scale_up();
+    ScaleUpConstants up = cluster.network_model->up;
+    up.ring = cluster.scale_up.ring_efficiency.value;
+    up.exchange = cluster.scale_up.all_to_all_efficiency.value;
+    return up;
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ Fabric fabric_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement
              .hop_out = {},
              .ring = up.bandwidth.value * up.ring_efficiency.value,
              .out = {}};
-    if (up.kind == ScaleUpKind::mesh) f.ring *= reached_of_mesh(kind, group, cluster.domain_size);
+    if (up.kind == ScaleUpKind::mesh) f.ring *= reached_of_mesh(nccl_machine(cluster), kind, group);
     if (group.domains > 1) {
         if (!cluster.scale_out)
             throw InputError(
@@ -86,12 +86,20 @@ int spanned_axes(ScaleUpNetwork const& up, GroupPlacement const& group) {
     return std::max(1, spanned);
 }
 
+/// Whether the ranks of a group make up rings: whole axes do, or an even number, there and back over two lines side by
+/// side. Two chips have one link between them, and an odd number that fills no axis is a line.
+bool closes(ScaleUpNetwork const& up, GroupPlacement const& group) {
+    if (!up.torus_wraps || group.size == 2) return false;
+    if (group.size % 2 == 0 || spanned_axes(up, group) > 1) return true;
+    return std::find(up.torus.begin(), up.torus.end(), group.size) != up.torus.end();
+}
+
 /// Of the links of a chip, those that a group uses: of the axes it spans, of a ring that does not close one direction
 /// only, of a send one.
 double reached_of_torus(ScaleUpNetwork const& up, CollectiveKind kind, GroupPlacement const& group) {
     auto const axes = static_cast<double>(std::max<std::size_t>(1, up.torus.size()));
     if (kind == CollectiveKind::send_receive) return 1 / (2 * axes);
-    return spanned_axes(up, group) / axes * (up.torus_wraps ? 1.0 : 0.5);
+    return spanned_axes(up, group) / axes * (closes(up, group) ? 1.0 : 0.5);
 }
 
 CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
@@ -107,16 +115,12 @@ CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, Gro
     switch (kind) {
         case CollectiveKind::all_to_all:
             // Half of the data crosses the bisection of an axis: S n / 4 each way over the 2 n / axis links of it,
-            // which are one in `spanned` of the links in `rate`.
-            curve.add(latency, 1 / (rate * up.all_to_all_efficiency.value) * std::max(1.0, axis_length * spanned / 4));
+            // which are one in `spanned` of the links in `rate`. What a chip sends leaves it over all of these.
+            curve.add(latency,
+                      1 / (rate * up.all_to_all_efficiency.value) * std::max((n - 1) / n, axis_length * spanned / 4));
             break;
         case CollectiveKind::send_receive: curve.add(up.base_latency.value, 1 / link); break;
-        case CollectiveKind::broadcast: {
-            // To one other chip it is a send; to more it goes round every ring both ways.
-            BytesPerSecond const reached = rate * up.ring_efficiency.value;
-            curve.add(latency, 1 / (n > 2 ? reached : std::min(reached, link)));
-            break;
-        }
+        case CollectiveKind::broadcast: curve.add(latency, 1 / (rate * up.ring_efficiency.value)); break;
         default:
             curve.add(latency * (kind == CollectiveKind::all_reduce ? 2 : 1),
                       steps_of(kind, n) / n / (rate * up.ring_efficiency.value));

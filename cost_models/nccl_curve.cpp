@@ -21,6 +21,7 @@ struct Terms {
     std::array<Seconds, protocols> base, hop, ring_hop, tree_hop;
     std::array<double, protocols> rate_up{}, rate_out{};
     BytesPerSecond links;  ///< bandwidth of a rank's links that the group reaches
+    double paths = 1;      ///< rings and chains over domains that these links carry, against rings in one domain
     BytesPerSecond nics;   ///< of the NICs of a domain that the group reaches; zero in one domain
     double ring_out = 1;
     double tree_out = 1;
@@ -33,8 +34,16 @@ double reached_links(NcclMachine const& machine, CollectiveKind kind, GroupPlace
         if (group.ranks_per_domain <= 2) return up.pair_gain;
         if (group.ranks_per_domain <= 4) return up.quad_gain;
     }
-    if (machine.kind == ScaleUpKind::mesh) return reached_of_mesh(kind, group, machine.domain_size);
+    if (machine.kind == ScaleUpKind::mesh) return reached_of_mesh(machine, kind, group);
     return 1;
+}
+
+/// A ring over domains passes m - 1 links between the m ranks of one, a ring inside m: the direct links of all pairs
+/// make up m - 1 rings, or m paths, that share none.
+double paths_of_mesh(NcclMachine const& machine, GroupPlacement const& group) {
+    if (machine.kind != ScaleUpKind::mesh || group.domains == 1 || group.ranks_per_domain == 1) return 1;
+    auto const m = static_cast<double>(group.ranks_per_domain);
+    return m / (m - 1);
 }
 
 Terms terms_of(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group, ScaleUpConstants const& up,
@@ -50,6 +59,7 @@ Terms terms_of(NcclMachine const& machine, CollectiveKind kind, GroupPlacement c
             .tree_hop = {},
             .rate_up = {up.ll, up.ll128, 1},
             .links = machine.links * reached_links(machine, kind, group, up),
+            .paths = paths_of_mesh(machine, group),
             .nics = {},
             .added = {}};
     if (group.domains > 1) {
@@ -105,7 +115,7 @@ void add_rings(CollectiveCurve& curve, Chunks const& chunks, Terms const& t, Col
     double const share = is_broadcast ? 1 : steps / t.n;
     for (std::size_t q = 0; q < protocols; ++q) {
         Seconds const latency = t.base[q] + t.added + (steps - inter) * t.hop[q] + inter * t.ring_hop[q];
-        BytesPerSecond rate = t.links * (ring_up * t.rate_up[q]);
+        BytesPerSecond rate = t.links * (t.paths * ring_up * t.rate_up[q]);
         if (t.domains > 1) {
             BytesPerSecond const through_nics = t.nics * (t.ring_out * t.rate_out[q]);
             rate = t.m > 1 ? std::min(rate, through_nics) : through_nics;
@@ -126,7 +136,7 @@ void add_trees(CollectiveCurve& curve, Chunks const& chunks, Terms const& t, dou
     for (std::size_t q = 0; q < protocols; ++q) {
         Seconds const latency = t.base[q] + t.added + 2 * ((t.m - 1) * t.hop[q] + t.levels * t.tree_hop[q]);
         SecondsPerByte slope = tree_wire(t) / (t.nics * (t.tree_out * t.rate_out[q]));
-        double const chains = ring_up * t.rate_up[q] * (q == simple ? 1 : out.tree_inside);
+        double const chains = t.paths * ring_up * t.rate_up[q] * (q == simple ? 1 : out.tree_inside);
         if (t.m > 1) slope = std::max(slope, 2 / (t.links * chains));
         if (q == simple)
             add_chunked(curve, chunks, latency, slope);
@@ -187,10 +197,14 @@ void add_send(CollectiveCurve& curve, NcclMachine const& machine, Terms const& t
 
 }  // namespace
 
-double reached_of_mesh(CollectiveKind kind, GroupPlacement const& group, std::int64_t domain_size) {
+double reached_of_mesh(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group) {
+    constexpr std::int64_t quad = 4;
     std::int64_t const talking = kind == CollectiveKind::send_receive ? 2 : group.ranks_per_domain;
-    if (talking >= domain_size) return 1;
-    return static_cast<double>(std::max<std::int64_t>(talking - 1, 1)) / static_cast<double>(domain_size - 1);
+    if (talking >= machine.domain_size) return 1;
+    auto const others = static_cast<double>(std::max<std::int64_t>(talking - 1, 1));
+    bool const is_in_quad = talking > 2 && talking <= quad && group.stride == 1;
+    if (machine.quad_share > 0 && is_in_quad) return machine.quad_share * others / (quad - 1);
+    return others / static_cast<double>(machine.domain_size - 1);
 }
 
 double share_outside(GroupPlacement const& group) {
@@ -231,6 +245,7 @@ NcclMachine nccl_machine(ClusterSpec const& cluster) {
                     .exchange_up = cluster.scale_up.all_to_all_efficiency.value,
                     .adds_in_switch = cluster.scale_up.in_network_reduction_efficiency.has_value(),
                     .nic = {}};
+    if (auto const& quad = cluster.scale_up.quad_bandwidth) out.quad_share = quad->value / out.links;
     if (!cluster.scale_out) return out;
     ScaleOutNetwork const& far = *cluster.scale_out;
     out.nic = far.bandwidth.value;

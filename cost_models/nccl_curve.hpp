@@ -11,6 +11,8 @@ struct NcclMachine {
     ScaleUpKind kind = ScaleUpKind::switched;
     std::int64_t domain_size = 8;
     BytesPerSecond links;  ///< of one rank inside its domain
+    double quad_share =
+        0;  ///< of a mesh: share of `links` that joins four neighbours with each other, 0: as all others
     double ring_up = 1;
     double exchange_up = 1;
     bool adds_in_switch = false;
@@ -39,6 +41,8 @@ NcclMachine nccl_machine(ClusterSpec const& cluster);
 /// - CollNet/SHARP, where the cluster has it: nvls_base + added + 2 nvls_tree_hop; slope the slower of NVLS and 1 / (m
 /// W
 ///   efficiency).
+/// In a mesh, rings and trees over domains have m / (m - 1) of B: they pass m - 1 links between the m ranks of a
+/// domain.
 /// - PAT (one rank per domain, gather and scatter): base_simple + added + log2(N) tree_hop_simple / 3.5; 0.75 of the
 ///   ring's rate.
 /// - all-to-all and send/receive: exchange_base + exchange_peer (n - 1), LL and Simple; the share inside the domain at
@@ -50,9 +54,9 @@ NcclMachine nccl_machine(ClusterSpec const& cluster);
 CollectiveCurve nccl_curve(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group,
                            ScaleUpConstants const& up, ScaleOutConstants const* out);
 
-/// Of the links of a rank in a mesh of `domain_size`, which gives each pair its own share, those that lead to the ranks
-/// it talks to: all of its group in the domain, or of a send one.
-double reached_of_mesh(CollectiveKind kind, GroupPlacement const& group, std::int64_t domain_size);
+/// Of the links of a rank in a mesh, which gives each pair its own share, those that lead to the ranks it talks to: all
+/// of its group in the domain, or of a send one. Three or four neighbours have those that join quads.
+double reached_of_mesh(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group);
 
 /// Of the bytes of an all-to-all, the share that leaves the domain: (n - m) / n, less where `group.copies` copies of a
 /// token are sent once per domain.

@@ -67,6 +67,7 @@ void add_scale_up(Assumptions& list, ClusterSpec const& cluster) {
         list.add(owner, "pair_bandwidth", *up.pair_bandwidth);
         list.add(owner, "pair_efficiency", up.pair_efficiency);
     }
+    if (up.quad_bandwidth) list.add(owner, "quad_bandwidth", *up.quad_bandwidth);
 }
 
 /// Whether a constant of a framework plays a part in this plan.

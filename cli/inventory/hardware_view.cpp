@@ -115,6 +115,7 @@ Section section_of(AcceleratorProfile const& accelerator) {
 Section section_of(ClusterSpec const& cluster) {
     std::string network = fmt::format("scale-up: {}", name_of(cluster.scale_up.kind));
     if (!cluster.scale_up.torus.empty()) network += fmt::format(" {}", fmt::join(cluster.scale_up.torus, " x "));
+    if (!cluster.scale_up.peer_access) network += " without peer access";
     network += fmt::format(", {} accelerators per domain; scale-out: {}", cluster.domain_size,
                            cluster.scale_out
                                ? fmt::format("{} ({})", cluster.scale_out->kind, name_of(cluster.scale_out->topology))

@@ -107,6 +107,7 @@ void visit_network(ClusterSpec& cluster, Visit& visit) {
         visit({{"scale_up.pair_bandwidth"}}, *up.pair_bandwidth);
         visit({{"scale_up.pair_efficiency"}}, up.pair_efficiency, share_range);
     }
+    if (up.quad_bandwidth) visit({{"scale_up.quad_bandwidth"}}, *up.quad_bandwidth);
     if (cluster.scale_out) {
         ScaleOutNetwork& out = *cluster.scale_out;
         visit({{"scale_out.bandwidth", "inter_node_bandwidth"}}, out.bandwidth);

@@ -61,6 +61,42 @@ std::int64_t count_between(ObjectReader& in, std::string_view key, std::int64_t 
 
 constexpr std::int64_t most_accelerators = 10'000'000;
 
+void read_pair_links(ObjectReader& in, ScaleUpNetwork& network) {
+    in.allow("pair_bandwidth");
+    if (in.has("pair_bandwidth")) {
+        if (network.kind != ScaleUpKind::pcie && network.kind != ScaleUpKind::mesh)
+            throw InputError(
+                "{}: links of pairs with kind '{}' (pairs have links of their own where the kind is 'pcie' or 'mesh')",
+                in.path_to("pair_bandwidth"), name_of(network.kind));
+        network.pair_bandwidth = positive_quantity<BytesPerSecond>(in, "pair_bandwidth");
+        network.pair_efficiency =
+            efficiency_or(in, "pair_efficiency", 0.78, "the file gives none; as 8 x A100, H100, B200 with NVSwitch");
+    } else if (in.has("pair_efficiency")) {
+        throw InputError("{}: of what? (pair_bandwidth says what the links of a pair carry)",
+                         in.path_to("pair_efficiency"));
+    }
+}
+
+void read_quad_links(ObjectReader& in, ScaleUpNetwork& network) {
+    in.allow("quad_bandwidth");
+    if (!in.has("quad_bandwidth")) return;
+    if (network.kind != ScaleUpKind::mesh)
+        throw InputError("{}: links of quads with kind '{}' (a 'mesh' has them)", in.path_to("quad_bandwidth"),
+                         name_of(network.kind));
+    network.quad_bandwidth = positive_quantity<BytesPerSecond>(in, "quad_bandwidth");
+    if (network.quad_bandwidth->value > network.bandwidth.value)
+        throw InputError("{}: is more than all links together (at most `bandwidth`)", in.path_to("quad_bandwidth"));
+}
+
+void read_peer_access(ObjectReader& in, ScaleUpNetwork& network) {
+    in.allow("peer_access");
+    if (!in.has("peer_access")) return;
+    if (network.kind != ScaleUpKind::pcie)
+        throw InputError("{}: with kind '{}' (direct links and switches always have it; leave it out)",
+                         in.path_to("peer_access"), name_of(network.kind));
+    network.peer_access = in.flag("peer_access", true);
+}
+
 ScaleUpNetwork read_scale_up(ObjectReader in) {
     read_default_provenance(in);
     ScaleUpNetwork network;
@@ -75,19 +111,9 @@ ScaleUpNetwork read_scale_up(ObjectReader in) {
     if (in.has(in_network)) network.in_network_reduction_efficiency = bounded_number(in, in_network, 0.01, 2);
     network.base_latency = latency_or(in, "base_latency", defaults.base, why);
     network.hop_latency = latency_or(in, "hop_latency", defaults.hop, why);
-    in.allow("pair_bandwidth");
-    if (in.has("pair_bandwidth")) {
-        if (network.kind != ScaleUpKind::pcie && network.kind != ScaleUpKind::mesh)
-            throw InputError(
-                "{}: links of pairs with kind '{}' (pairs have links of their own where the kind is 'pcie' or 'mesh')",
-                in.path_to("pair_bandwidth"), name_of(network.kind));
-        network.pair_bandwidth = positive_quantity<BytesPerSecond>(in, "pair_bandwidth");
-        network.pair_efficiency =
-            efficiency_or(in, "pair_efficiency", 0.78, "the file gives none; as 8 x A100, H100, B200 with NVSwitch");
-    } else if (in.has("pair_efficiency")) {
-        throw InputError("{}: of what? (pair_bandwidth says what the links of a pair carry)",
-                         in.path_to("pair_efficiency"));
-    }
+    read_pair_links(in, network);
+    read_quad_links(in, network);
+    read_peer_access(in, network);
     network.torus = in.integers("torus");
     network.torus_wraps = in.flag("torus_wraps", true);
     if ((network.kind == ScaleUpKind::torus) != !network.torus.empty())

@@ -37,7 +37,10 @@ struct ScaleUpNetwork {
     /// of a mesh than others have. Bytes per second of one of them in one direction; absent: none.
     std::optional<Sourced<BytesPerSecond>> pair_bandwidth{};
     Sourced<double> pair_efficiency{};  ///< reached fraction of `pair_bandwidth` by large collectives of a pair
-    std::vector<std::int64_t> torus;    ///< axis lengths of the largest slice, torus only
+    /// Of `bandwidth`, what joins accelerators 4 k to 4 k + 3 of a mesh with each other; absent: as all others.
+    std::optional<Sourced<BytesPerSecond>> quad_bandwidth{};
+    bool peer_access = true;          ///< PCIe: they read each other's memory; else through that of the host
+    std::vector<std::int64_t> torus;  ///< axis lengths of the largest slice, torus only
     bool torus_wraps = true;
 };
 

@@ -51,6 +51,12 @@ NetworkModel::Part part_of(NetworkCalibration const& calibration, CalibrationRan
 /// A value of the cluster file that a machine's class must not replace.
 bool is_known(Sourced<double> const& value) { return value.basis == Basis::measured || value.basis == Basis::fitted; }
 
+/// Whether the efficiencies of the class are those of machines like this one.
+bool has_efficiencies_of(NetworkScope const& scope, ClusterSpec const& cluster) {
+    if (scope.with_peer_access && !cluster.scale_up.peer_access) return false;
+    return scope.vendor.empty() || scope.vendor == cluster.accelerator.vendor;
+}
+
 void set_efficiency(Sourced<double>& value, double fitted, NetworkModel::Part const& part) {
     if (part.range == CalibrationRange::by_class && is_known(value)) return;
     value = {fitted, part.basis, "network calibration " + part.calibration};
@@ -80,8 +86,11 @@ void apply(ClusterSpec& cluster, NetworkCalibration const* own, std::span<Networ
     model->up = chosen.calibration->scale_up->constants;
     model->up_part = part_of(*chosen.calibration, chosen.range);
     take_rest(*model, *chosen.calibration, chosen.range, Network::scale_up);
-    set_efficiency(up.ring_efficiency, model->up.ring, model->up_part);
-    set_efficiency(up.all_to_all_efficiency, model->up.exchange, model->up_part);
+    if (chosen.range != CalibrationRange::by_class ||
+        has_efficiencies_of(chosen.calibration->scale_up->scope, cluster)) {
+        set_efficiency(up.ring_efficiency, model->up.ring, model->up_part);
+        set_efficiency(up.all_to_all_efficiency, model->up.exchange, model->up_part);
+    }
     if (cluster.scale_out) {
         ScaleOutNetwork& out = *cluster.scale_out;
         auto const far =

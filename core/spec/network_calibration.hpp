@@ -27,6 +27,11 @@ struct NetworkScope {
     std::vector<std::string> clusters;
     std::string kind;
     std::string generation = "*";
+    /// Whose efficiencies a class has, where they are not those of all its machines: devices of this vendor (empty: of
+    /// any), on PCIe only with peer access. Others of the class keep what their cluster file says that large
+    /// collectives reach, and take latencies and protocols.
+    std::string vendor{};
+    bool with_peer_access = false;
     [[nodiscard]] bool is_class() const { return clusters.empty(); }
 };
 
@@ -138,8 +143,8 @@ bool name_each_network(std::span<NetworkCalibration const> calibrations, Cluster
 
 /// Gives `cluster` its network model: the first calibration that names it, else the first of its class, for each of its
 /// two networks, and sets its efficiencies to what was fitted. A cluster whose scale-up network no calibration is for
-/// (a torus) keeps the plain model. Efficiencies that a cluster file calls measured or fitted stay when only the class
-/// is known.
+/// (a torus) keeps the plain model. When only the class is known, efficiencies of a cluster file stay that it calls
+/// measured or fitted, and all those of a machine that is not one of those whose efficiencies the class has.
 void apply_network_calibrations(ClusterSpec& cluster, std::span<NetworkCalibration const> calibrations);
 
 /// The same with one more that goes before all others, whatever it names.

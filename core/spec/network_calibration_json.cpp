@@ -61,6 +61,11 @@ NetworkScope read_scope(ObjectReader& in) {
     if (auto of_class = in.optional_object("class")) {
         scope.kind = of_class->text("kind");
         scope.generation = of_class->text("generation", "*");
+        if (auto whose = of_class->optional_object("efficiencies_of")) {
+            scope.vendor = whose->text("vendor", "");
+            scope.with_peer_access = whose->flag("peer_access", false);
+            whose->finish();
+        }
         of_class->finish();
     }
     if (scope.clusters.empty() == scope.kind.empty())
@@ -174,11 +179,18 @@ void write_fields(Json& out, NetworkField<Constants, Value> const (&fields)[n],
     }
 }
 
+Json class_json(NetworkScope const& scope) {
+    Json out{{"kind", scope.kind}, {"generation", scope.generation}};
+    if (!scope.vendor.empty()) out["efficiencies_of"]["vendor"] = scope.vendor;
+    if (scope.with_peer_access) out["efficiencies_of"]["peer_access"] = true;
+    return out;
+}
+
 template <class Constants, class Times, class Numbers>
 Json section_json(NetworkSection<Constants> const& section, Times const& times, Numbers const& numbers) {
     Json out;
     if (section.scope.is_class())
-        out["class"] = {{"kind", section.scope.kind}, {"generation", section.scope.generation}};
+        out["class"] = class_json(section.scope);
     else
         out["clusters"] = section.scope.clusters;
     Json constants;

@@ -77,6 +77,7 @@ std::vector<ProfileValue> values_of(ClusterSpec const& cluster) {
         list.add("pair_bandwidth", *up.pair_bandwidth);
         list.add("pair_efficiency", up.pair_efficiency);
     }
+    if (up.quad_bandwidth) list.add("quad_bandwidth", *up.quad_bandwidth);
     if (cluster.scale_out) {
         auto const& out = *cluster.scale_out;
         list.set_prefix("scale_out.");

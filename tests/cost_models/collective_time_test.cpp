@@ -425,6 +425,23 @@ TEST_CASE("torus: a broadcast moves all of its bytes to every chip") {
     }
 }
 
+TEST_CASE("torus: two chips have the one link between them, and a line one direction of a ring", "[INV-17]") {
+    ClusterSpec const c = find_cluster("tpu-v5e", "test");
+    BytesPerSecond const link = c.scale_up.bandwidth.value / 4.0;
+    auto const bus_bandwidth = [&](CollectiveKind kind, std::int64_t chips) {
+        return bus_bandwidth_factor(kind, chips) * 4 * units::GB /
+               collective_curve(c, kind, place_group(chips, 1, c)).time(4 * units::GB);
+    };
+    for (CollectiveKind const kind : kinds) {
+        CAPTURE(name_of(kind));
+        CHECK(bus_bandwidth(kind, 2) > 0.75 * link);
+        CHECK(bus_bandwidth(kind, 2) < link);
+    }
+    CHECK(bus_bandwidth(CollectiveKind::all_gather, 3) < link);
+    CHECK(bus_bandwidth(CollectiveKind::all_gather, 4) > 1.5 * link);   // there and back over two lines
+    CHECK(bus_bandwidth(CollectiveKind::all_gather, 16) > 1.5 * link);  // a whole axis
+}
+
 TEST_CASE("mesh: a pair reaches only the links between the two", "[INV-18]") {
     ClusterSpec mesh = cluster();
     mesh.scale_up.kind = ScaleUpKind::mesh;

@@ -200,6 +200,36 @@ TEST_CASE("nccl_curve: PCIe pairs and quads have rates of their own") {
     CHECK(slope(8) == Approx(2 * slope(4)));
 }
 
+TEST_CASE("nccl_curve: paths over the nodes of a mesh have more of its links than rings in one") {
+    NcclMachine m = machine();
+    m.kind = ScaleUpKind::mesh;
+    m.nic = 1000 * units::GB / units::s;
+    ScaleOutConstants const out = some_out();
+    auto const slope = [&](std::int64_t ranks) {
+        auto const curve = nccl_curve(m, CollectiveKind::broadcast, place_group(ranks, 1, 8), some_up(), &out);
+        return curve.asymptotic_slope().base();
+    };
+    CHECK(slope(8) == Approx(8.0 / 7 * slope(16)));
+    m.kind = ScaleUpKind::switched;
+    CHECK(slope(8) == Approx(slope(16)));
+}
+
+TEST_CASE("nccl_curve: four neighbours of a mesh have the links that join quads, others their share") {
+    NcclMachine m = machine();
+    m.kind = ScaleUpKind::mesh;
+    auto const reached = [&](CollectiveKind kind, std::int64_t ranks, std::int64_t stride) {
+        return reached_of_mesh(m, kind, place_group(ranks, stride, 8));
+    };
+    CHECK(reached(CollectiveKind::all_reduce, 4, 1) == Approx(3.0 / 7));
+    m.quad_share = 0.75;
+    CHECK(reached(CollectiveKind::all_reduce, 4, 1) == Approx(0.75));
+    CHECK(reached(CollectiveKind::all_to_all, 3, 1) == Approx(0.5));
+    CHECK(reached(CollectiveKind::all_reduce, 4, 2) == Approx(3.0 / 7));
+    CHECK(reached(CollectiveKind::send_receive, 4, 1) == Approx(1.0 / 7));
+    CHECK(reached(CollectiveKind::all_reduce, 6, 1) == Approx(5.0 / 7));
+    CHECK(reached(CollectiveKind::all_reduce, 8, 1) == 1);
+}
+
 TEST_CASE("CollectiveCurve: corrections keep time and bandwidth growing, whatever they ask for") {
     std::mt19937_64 random(11);
     for (int i = 0; i < 50; ++i) {

@@ -122,3 +122,23 @@ TEST_CASE("one rank in each of many domains: an all-reduce takes no more than 1.
             }
         }
 }
+
+TEST_CASE("all-reduces of one node reach what is stated of machines whose class was measured elsewhere") {
+    struct Stated {
+        char const* cluster;
+        std::int64_t ranks;
+        double low;  ///< GB/s
+        double high;
+    };
+    // rccl-tests of the vendor: 310 to 330 GB/s; hosts without peer access; quads of hybrid cube meshes: 60 and 100
+    // GB/s of links, of which large rings reach about 0.77.
+    auto const stated = GENERATE(Stated{"mi300x", 8, 310, 330}, Stated{"rtx-4090-box", 8, 4.5, 6},
+                                 Stated{"dgx-1-p100", 4, 42, 50}, Stated{"dgx-1-v100", 4, 70, 85});
+    CAPTURE(stated.cluster);
+    ClusterSpec const c = find_cluster(stated.cluster, "test");
+    auto const kind = CollectiveKind::all_reduce;
+    Seconds const time = collective_curve(c, kind, place_group(stated.ranks, 1, c)).time(4 * units::GB);
+    double const reached = (bus_bandwidth_factor(kind, stated.ranks) * 4 * units::GB / time).in(units::GB / units::s);
+    CHECK(reached > stated.low);
+    CHECK(reached < stated.high);
+}

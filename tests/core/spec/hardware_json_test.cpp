@@ -101,6 +101,12 @@ TEST_CASE("read_cluster: links of pairs, on PCIe and in a mesh alone") {
     CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "300 GB")"), InputError);
     CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "300 GB/s", "pair_efficiency": 3)"), InputError);
     CHECK_THROWS_WITH(read_with("pcie", R"(, "pair_efficiency": 0.5)"), contains("pair_bandwidth says what"));
+    CHECK(read_with("mesh", R"(, "quad_bandwidth": "20 GB/s")").scale_up.quad_bandwidth->value.base() == Approx(20e9));
+    CHECK_THROWS_WITH(read_with("mesh", R"(, "quad_bandwidth": "40 GB/s")"), contains("more than all links together"));
+    CHECK_THROWS_WITH(read_with("pcie", R"(, "quad_bandwidth": "20 GB/s")"), contains("a 'mesh' has them"));
+    CHECK(read_with("pcie", "").scale_up.peer_access);
+    CHECK_FALSE(read_with("pcie", R"(, "peer_access": false)").scale_up.peer_access);
+    CHECK_THROWS_WITH(read_with("mesh", R"(, "peer_access": false)"), contains("leave it out"));
 }
 
 TEST_CASE("the topology between domains is what the file says, else the usual one of its kind of network") {

@@ -202,3 +202,35 @@ TEST_CASE("network model: what a cluster file measured stays when only the class
     CHECK_THROWS_AS(apply_network_calibration(*std::make_unique<ClusterSpec>(find_cluster("tpu-v5p", "test")), own, {}),
                     InputError);
 }
+
+TEST_CASE("network model: of machines unlike those of its rows a class leaves the efficiencies, and has all else") {
+    struct Machine {
+        char const* name;
+        char const* calibration;
+        double ring;  ///< of the cluster file
+    };
+    auto const [name, calibration, ring] =
+        GENERATE(Machine{"rtx-4090-box", "class-pcie", 0.17}, Machine{"t4-pcie", "class-pcie", 0.17},
+                 Machine{"mi300x", "class-mesh", 0.72}, Machine{"mi250x", "class-mesh", 0.6},
+                 Machine{"max-1550", "class-mesh", 0.5}, Machine{"cloudmatrix384", "class-scale-up", 0.8});
+    CAPTURE(name);
+    ClusterSpec const c = find_cluster(name, "test");
+    CHECK(c.network_model->up_part.calibration == calibration);
+    CHECK(c.network_model->up.base_ll == shipped(calibration).scale_up->constants.base_ll);
+    CHECK(c.scale_up.ring_efficiency.value == ring);
+    CHECK(c.scale_up.ring_efficiency.basis == Basis::assumed);
+    CHECK_THAT(c.scale_up.all_to_all_efficiency.source, !contains("network calibration"));
+}
+
+TEST_CASE("network model: machines like those of its rows take a class's efficiencies") {
+    for (auto const& [name, calibration] :
+         {std::pair{"h100-pcie", "class-pcie"}, std::pair{"l40s-p2p", "class-pcie"},
+          std::pair{"dgx-1-v100", "class-mesh"}, std::pair{"dgx-2-v100", "class-scale-up"}}) {
+        CAPTURE(name);
+        CHECK(find_cluster(name, "test").scale_up.ring_efficiency.value ==
+              shipped(calibration).scale_up->constants.ring);
+    }
+    // A machine's own constants hold whatever it is.
+    CHECK(find_cluster("l40s-pcie", "test").scale_up.ring_efficiency.value ==
+          shipped("l40s-pcie").scale_up->constants.ring);
+}
