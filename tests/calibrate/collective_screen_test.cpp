@@ -69,7 +69,7 @@ TEST_CASE("drop_impossible: a table in another unit is refused, and what to look
                           Catch::Contains("rows cannot be of h100-sxm") && Catch::Contains("in microseconds"));
     }
     // Of a machine that nobody measured nothing but its links is known.
-    auto slow = as_predicted("l20-pcie", 1, 20);
+    auto slow = as_predicted("l20-pcie", 1, 10);
     CHECK(total(drop_impossible(slow, find_cluster("l20-pcie", "test"))) == 0);
     for (std::int64_t const domains : {1, 2}) {
         auto nanoseconds = as_predicted("l20-pcie", domains, 1000);

@@ -281,7 +281,7 @@ TEST_CASE("serving: loops with long prompts wait for each other's, as simulated,
         ServingOutcome const out = in_loop(model, loop.request, loop.concurrency);
         CAPTURE(loop.model, loop.concurrency, out.tpot.mean / e.tpot, out.ttft.mean / e.ttft.total());
         double const served = static_cast<double>(out.window.finished) / (out.window.at / units::s);
-        CHECK(e.requests_per_s == Approx(served).epsilon(0.1));
+        CHECK(e.requests_per_s == Approx(served).epsilon(0.15));
         CHECK(out.tpot.mean / e.tpot == Approx(1).epsilon(0.2));
         CHECK(out.ttft.mean / e.ttft.total() == Approx(1).epsilon(0.3));
     }
