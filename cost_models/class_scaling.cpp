@@ -40,12 +40,11 @@ void scale_decode_compute(std::span<double> constants, ClassProfile const& of_cl
     efficiency = std::max(efficiency, std::min(1.0, efficiency * more));
 }
 
-double efficiency_for(double stated, Quantising quantising, GemmFormat const& format, KernelRates const& rates,
+double efficiency_for(double stated, GemmFormat const& format, KernelRates const& rates,
                       std::span<double const> constants) {
     constexpr GemmShape large{.m = 8192, .n = 8192, .k = 8192};
     double const at_peak = 2.0 * 8192 * 8192 * 8192 / rates.peak;
-    bool const with_product = quantising == Quantising::included && format.quantises;
-    double const beside = with_product ? quantise_model(large, rates, constants).base() : 0;
+    double const beside = format.quantises ? quantise_model(large, rates, constants).base() : 0;
     double const wanted = std::max(at_peak, at_peak / stated - beside);
     double const now = gemm_model(large, format, rates, constants, {}).base();
     return std::min(1.0, constants[static_cast<std::size_t>(GemmConstant::efficiency)] * (now / wanted));

@@ -24,8 +24,8 @@ void scale_decode_compute(std::span<double> constants, ClassProfile const& of_cl
                           AcceleratorProfile const& accelerator);
 
 /// The `efficiency` constant with which a product of 8192 x 8192 x 8192 reaches the share `stated` of the device's
-/// peak, with the quantisation in the time or without; at most 1. To first order about the constants given.
-double efficiency_for(double stated, Quantising quantising, GemmFormat const& format, KernelRates const& rates,
+/// peak, with the quantisation in the time; at most 1. To first order about the constants given.
+double efficiency_for(double stated, GemmFormat const& format, KernelRates const& rates,
                       std::span<double const> constants);
 
 }  // namespace sextant
