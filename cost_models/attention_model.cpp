@@ -125,16 +125,36 @@ Seconds prefill_model(Attention const& a, KernelRates const& rates, std::span<do
     return pieces * call * units::s;
 }
 
+namespace {
+
+bool is_fitted(HeadSize const& head, std::span<double const> constants,
+               std::span<std::optional<double> const> spreads) {
+    constexpr double written = 1e-4;  // files hold five digits
+    auto const c = static_cast<std::size_t>(head.constant);
+    double const start = kernel_constants(KernelKind::prefill)[c].start;
+    return (c < spreads.size() && spreads[c]) || std::abs(constants[c] / start - 1) > written;
+}
+
+}  // namespace
+
+bool needs_fitted_neighbours(Attention const& shape, std::span<double const> constants,
+                             std::span<std::optional<double> const> spreads) {
+    double const size = static_cast<double>(shape.head_dim + shape.value_head_dim) / 2;
+    std::size_t above = 0;
+    while (above + 1 < head_sizes.size() && head_sizes[above].size < size)
+        ++above;
+    std::size_t const below = above > 0 && head_sizes[above].size > size ? above - 1 : above;
+    constexpr std::size_t usual = 1;  // what profiles state is of heads of 128
+    return !is_fitted(head_sizes[below], constants, spreads) || !is_fitted(head_sizes[above], constants, spreads) ||
+           !is_fitted(head_sizes[usual], constants, spreads);
+}
+
 void fill_head_sizes(std::span<double> constants, std::span<std::optional<double> const> spreads,
                      std::span<double const> reference) {
-    constexpr double written = 1e-4;                                // files hold five digits
     std::array<std::optional<double>, head_sizes.size()> fitted{};  // logarithm against the reference
     for (std::size_t i = 0; i < head_sizes.size(); ++i) {
         auto const c = static_cast<std::size_t>(head_sizes[i].constant);
-        double const start = kernel_constants(KernelKind::prefill)[c].start;
-        bool const has_spread = c < spreads.size() && spreads[c];
-        if (has_spread || std::abs(constants[c] / start - 1) > written)
-            fitted[i] = std::log(constants[c] / reference[c]);
+        if (is_fitted(head_sizes[i], constants, spreads)) fitted[i] = std::log(constants[c] / reference[c]);
     }
     for (std::size_t i = 0; i < head_sizes.size(); ++i) {
         if (fitted[i]) continue;

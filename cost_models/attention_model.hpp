@@ -40,6 +40,10 @@ struct PrefillUse {
 Seconds prefill_model(Attention const& shape, KernelRates const& rates, std::span<double const> constants,
                       PrefillUse const& use);
 
+/// Whether the efficiency of a shape's head size, or that of the usual 128, hangs on a size that no row was of.
+bool needs_fitted_neighbours(Attention const& shape, std::span<double const> constants,
+                             std::span<std::optional<double> const> spreads);
+
 /// Efficiencies of head sizes that no row was of, which hold their starts: what `reference` has for them, times what
 /// fitted neighbours are of what it has for these (on the line between the logarithms of two). `spreads` as in
 /// `KernelFit`.

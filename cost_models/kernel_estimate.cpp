@@ -120,7 +120,6 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
     for (std::size_t i = 0; i < specs.size(); ++i)
         choice.values[i] =
             choice.fit != nullptr ? choice.fit->constants[i] : specs[i].start * (specs[i].is_time ? slowness : 1);
-    if (choice.fit != nullptr && kind == KernelKind::prefill) fill_head_sizes_of(choice, variant);
     if (choice.fit == nullptr || choice.of_class())
         scale_memory(choice.changeable(), kind, choice.fit != nullptr ? choice.keep->profile : typical_profile,
                      accelerator);
@@ -324,6 +323,8 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use) {
     Choice choice = choose(accelerator, KernelKind::prefill, variant);
+    if (choice.fit != nullptr && needs_fitted_neighbours(shape, choice.constants(), choice.fit->spreads))
+        fill_head_sizes_of(choice, variant);
     bool const training = use.library == AttentionLibrary::training;
     if (training) choice.own = false;  // another kernel: its level is the profile's
     double reached = 0;
