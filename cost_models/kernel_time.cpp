@@ -45,9 +45,9 @@ Seconds product_time(GemmShape const& shape, Precision precision, AcceleratorPro
         .time;
 }
 
-/// What products reach of the rate where rows of their matrices are no multiple of the 16 bytes that are loaded at once.
-/// Source: 90 of 260 TFLOP/s for a vocabulary of 50,257 in fp16 on A100 (vTrain's steps, what of them is outside the
-/// layers); half for 4 and 8 bytes is assumed.
+/// What products reach of the rate where rows of their matrices are no multiple of the 16 bytes that are loaded at
+/// once. Source: 90 of 260 TFLOP/s for a vocabulary of 50,257 in fp16 on A100 (vTrain's steps, what of them is outside
+/// the layers); half for 4 and 8 bytes is assumed.
 double row_share(std::int64_t n, std::int64_t k, Precision precision) {
     constexpr std::int64_t load = 16;
     double const bytes = static_cast<double>(std::gcd(n, k)) * bytes_per_element(precision);

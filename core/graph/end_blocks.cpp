@@ -25,9 +25,9 @@ void append_vocabulary_product(BlockBuilder& b) {
         b.streaming("cap on logits", 4 * logits, 1.5, 3);
         b.keep("tanh of logits", "2 T V / t", 2 * logits);
     }
-    // Pass by pass: bf16 logits to fp32 (2 + 4), maximum (4), its difference (4 + 4), exponentials (4 + 4), their sum (4)
-    // and the division by it (4 + 4); backward the product with the loss's gradient (4 + 4) and the way to bf16 (4 + 2).
-    // Source: Megatron-Core, tensor_parallel/cross_entropy.py. PyTorch's own takes as many: 22 and 26.
+    // Pass by pass: bf16 logits to fp32 (2 + 4), maximum (4), its difference (4 + 4), exponentials (4 + 4), their sum
+    // (4) and the division by it (4 + 4); backward the product with the loss's gradient (4 + 4) and the way to bf16 (4
+    // + 2). Source: Megatron-Core, tensor_parallel/cross_entropy.py. PyTorch's own takes as many: 22 and 26.
     bool const fused = b.plan.fused_cross_entropy == Switch::on;
     b.streaming("cross entropy", (fused ? 8.0 : 38.0) * logits, fused ? 0.75 : 14.0 / 38.0, fused ? 1 : 7);
     std::get<Streaming>(b.block.ops.back().what).counted = !fused;

@@ -88,8 +88,8 @@ struct ParallelPlan {
     Switch dropout = Switch::off;
     Switch fused_cross_entropy = Switch::off;
     std::vector<std::int64_t>
-        stage_layers{};          ///< layers of each chunk in model order (pp * vpp entries), empty: balanced
-    LowRankAdapters adapters{};       ///< none: every weight is trained
+        stage_layers{};                 ///< layers of each chunk in model order (pp * vpp entries), empty: balanced
+    LowRankAdapters adapters{};         ///< none: every weight is trained
     std::int64_t vocab_multiple = 128;  ///< of the rows that each tensor-parallel rank holds of the vocabulary
 
     [[nodiscard]] std::int64_t world_size() const { return dp * tp * pp * cp; }
