@@ -56,9 +56,8 @@ public:
             if (machine->group.size < 2) throw RowSkip("over one rank: nothing is communicated");
             if (machine->group.bridged)
                 throw RowSkip(
-                    "two ranks with links of their own (pair_bandwidth and pair_efficiency of the cluster file say "
-                    "what "
-                    "these reach)");
+                    "two ranks with links of their own (pair_bandwidth and pair_efficiency of the cluster file "
+                    "say what these reach)");
             if (cluster_ != nullptr && machine->group.ranks_per_domain > cluster_->domain_size)
                 throw RowSkip(fmt::format("{} ranks share a node, where {} has {}", machine->group.ranks_per_domain,
                                           cluster_->name, cluster_->domain_size));

@@ -1,6 +1,7 @@
 #include "cost_models/collective_time.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "cost_models/nccl_curve.hpp"
 #include "cost_models/network_correction.hpp"
 #include "cost_models/token_dispatch.hpp"
@@ -91,7 +92,7 @@ int spanned_axes(ScaleUpNetwork const& up, GroupPlacement const& group) {
 bool closes(ScaleUpNetwork const& up, GroupPlacement const& group) {
     if (!up.torus_wraps || group.size == 2) return false;
     if (group.size % 2 == 0 || spanned_axes(up, group) > 1) return true;
-    return std::find(up.torus.begin(), up.torus.end(), group.size) != up.torus.end();
+    return is_one_of(up.torus, group.size);
 }
 
 /// Of the links of a chip, those that a group uses: of the axes it spans, of a ring that does not close one direction

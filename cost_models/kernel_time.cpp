@@ -126,10 +126,20 @@ Seconds recurrence_time(Recurrence const& r, Pass pass, AcceleratorProfile const
            std::max(work.executed / rate, work.moved / streaming_rate(accelerator, framework));
 }
 
+namespace {
+
+/// Of kernels that touch these bytes and no more.
+Seconds one_pass_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile const& accelerator,
+                      FrameworkTiming const& framework) {
+    return static_cast<double>(kernels) * accelerator.launch_latency.value +
+           bytes / streaming_rate(accelerator, framework);
+}
+
+}  // namespace
+
 Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework) {
-    Seconds const transfer = bytes * framework.activation_passes.value / streaming_rate(accelerator, framework);
-    return static_cast<double>(kernels) * accelerator.launch_latency.value + transfer;
+    return one_pass_time(bytes * framework.activation_passes.value, kernels, accelerator, framework);
 }
 
 namespace {
@@ -179,8 +189,8 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
         Seconds operator()(Recurrence const& r) const { return recurrence_time(r, pass, accelerator, framework); }
         Seconds operator()(Streaming const& s) const {
             Bytes const bytes = pass == Pass::forward ? s.forward : s.backward;
-            return streaming_time(s.counted ? bytes / framework.activation_passes.value : bytes, s.kernels, accelerator,
-                                  framework);
+            return s.counted ? one_pass_time(bytes, s.kernels, accelerator, framework)
+                             : streaming_time(bytes, s.kernels, accelerator, framework);
         }
         Seconds operator()(Collective const&) const { return {}; }
     };

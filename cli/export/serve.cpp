@@ -106,7 +106,7 @@ int run(Options o, CLI::App const& app, CommandContext& context) {
     ServeExport const exported = exporter.write(launch);
     ExportFacts const facts{
         .headline = fmt::format("{} on {}: {}", named(what.model), what.cluster.name, serving_plan_text(what)),
-        .nodes = (what.plan.accelerators() + launch.per_node - 1) / launch.per_node,
+        .nodes = nodes_of(launch),
         .per_node = std::min(launch.per_node, what.plan.accelerators())};
     deliver_export(o.output, {{exporter.name, exported.files, exported.not_expressed}}, facts, context);
     if (launch.memory.fits()) return exit_code::done;

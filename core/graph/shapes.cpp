@@ -106,13 +106,6 @@ void BlockBuilder::keep_copy(KeptCopy copy, std::string_view name, std::string_v
     block.saved.back().copy = copy;
 }
 
-void BlockBuilder::mark(std::size_t first_op, std::size_t first_saved, Rerun rerun) {
-    for (std::size_t i = first_op; i < block.ops.size(); ++i)
-        block.ops[i].rerun = rerun;
-    for (std::size_t i = first_saved; i < block.saved.size(); ++i)
-        block.saved[i].dropped_by = rerun;
-}
-
 void BlockBuilder::hold(std::vector<Parameter> const& parameters) {
     if (!plan.adapters.on()) {
         block.parameters += local_parameters(parameters, plan);

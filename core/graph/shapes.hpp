@@ -61,19 +61,16 @@ public:
     /// they keep is dropped.
     template <class Append>
     void module(RecomputeModule name, Append append) {
-        std::size_t const ops = block.ops.size();
-        std::size_t const saved = block.saved.size();
-        append();
-        if (plan.recompute_modules.has(name)) mark(ops, saved, Rerun::selective);
+        if (plan.recompute_modules.has(name))
+            mark(Rerun::selective, append);
+        else
+            append();
     }
 
     /// Calls `append`. No policy runs its ops again or drops what they keep.
     template <class Append>
     void outside_layers(Append append) {
-        std::size_t const ops = block.ops.size();
-        std::size_t const saved = block.saved.size();
-        append();
-        mark(ops, saved, Rerun::never);
+        mark(Rerun::never, append);
     }
 
     /// Whether the backward pass needs the input of these layers: for their weights, or for an adapter on one of them.
@@ -95,7 +92,17 @@ public:
     Block block;
 
 private:
-    void mark(std::size_t first_op, std::size_t first_saved, Rerun rerun);
+    /// Calls `append`, and says of the ops that it appended, and of what they keep, by which policy they run again.
+    template <class Append>
+    void mark(Rerun rerun, Append append) {
+        std::size_t const ops = block.ops.size();
+        std::size_t const saved = block.saved.size();
+        append();
+        for (std::size_t i = ops; i < block.ops.size(); ++i)
+            block.ops[i].rerun = rerun;
+        for (std::size_t i = saved; i < block.saved.size(); ++i)
+            block.saved[i].dropped_by = rerun;
+    }
 };
 
 /// Sums what one rank holds of a list of weights under the plan's tp, ep and expert_tp.

@@ -80,7 +80,6 @@ private:
     CollectiveCurve exchange_;
     CollectiveCurve share_;  ///< among the ranks of all attention groups that have the same part of a group
     CollectiveCurve collect_;
-    CollectiveCurve sum_of_all_;                             ///< over all ranks of a stage
     std::vector<std::pair<double, CollectiveCurve>> sends_;  ///< between stages, and how many are alike
 };
 

@@ -1,5 +1,6 @@
 #include "planner/exporters/exporter.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/left_out.hpp"
@@ -28,7 +29,7 @@ void Translation::leave_out_gradients() {
 
 void Translation::settle(ExporterEntry const& entry, LaunchPlan const& launch) {
     AcceleratorProfile const& device = launch.cluster.accelerator;
-    if (!device.vendor.empty() && std::ranges::find(entry.vendors, device.vendor) == entry.vendors.end())
+    if (!device.vendor.empty() && !is_one_of(entry.vendors, device.vendor))
         cannot("accelerator",
                "these files do not start on {}: they are for accelerators of {} (another --format or --cluster)",
                device.title, fmt::join(entry.vendors, ", "));

@@ -46,6 +46,9 @@ std::span<ServeExporterEntry const* const> serve_exporter_catalog();
 /// @throws InputError with the known names and the nearest one.
 ServeExporterEntry const& find_serve_exporter(std::string_view name, std::string_view where);
 
+/// Nodes that a replica spans.
+std::int64_t nodes_of(ServeLaunch const& launch);
+
 /// Of a replica that does not fit: what it needs, what there is, and what would help, a clause.
 std::string misfit_words(ServingMemory const& memory);
 

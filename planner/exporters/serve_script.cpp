@@ -1,5 +1,6 @@
 #include "planner/exporters/serve_script.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/left_out.hpp"
@@ -60,7 +61,7 @@ void note_common(ServeLaunch const& l, Notes& notes) {
 void note_device(ServeLaunch const& l, char const* engine, std::span<std::string_view const> generations,
                  Notes& notes) {
     AcceleratorProfile const& device = l.cluster.accelerator;
-    if (device.generation.empty() || std::ranges::find(generations, device.generation) != generations.end()) return;
+    if (device.generation.empty() || is_one_of(generations, device.generation)) return;
     notes.push_back(
         {"accelerator", fmt::format("{} is not documented to run on {}, of the generation '{}' (it is on "
                                     "{}): another --engine or --cluster",

@@ -10,8 +10,6 @@
 
 namespace sextant {
 
-std::int64_t nodes_of(ServeLaunch const& launch);
-
 /// Of one of `groups`, where the engine counts by group; no less than 1.
 std::int64_t of_group(std::int64_t total, std::int64_t groups);
 

@@ -1,3 +1,4 @@
+#include "core/is_one_of.hpp"
 #include "planner/exporters/serve_script.hpp"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ bool has_attention_groups(ModelSpec const& model) {
     static constexpr std::array<std::string_view, 13> known{
         "deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2",   "glm4_moe",  "bailing_moe", "bailing_moe_v2",
         "gpt_oss",     "llama4",      "llama4_text",  "qwen2_moe", "qwen3_moe", "qwen3_next"};
-    return std::ranges::find(known, model.architecture) != known.end();
+    return is_one_of(known, model.architecture);
 }
 
 Groups groups_of(ServeLaunch const& l) {

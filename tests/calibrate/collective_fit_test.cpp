@@ -367,17 +367,24 @@ TEST_CASE("prepare_rows: sweeps of other collectives and groups under one name, 
     }
 }
 
+namespace {
+
+CollectiveRow own_row(Bytes bytes, Seconds measured, CollectiveMachineRow const& machine) {
+    CollectiveRow row;
+    row.run_id = "mine";
+    row.collective = "all_reduce";
+    row.bytes = bytes;
+    row.measured = measured;
+    row.machine = machine;
+    return row;
+}
+
+}  // namespace
+
 TEST_CASE("collective_measurements: one rank communicates nothing, and a node has no more ranks than the cluster's") {
     ClusterSpec const cluster = find_cluster("h100-sxm", "test");
     auto const measured = [&](std::int64_t per_node) {
-        CollectiveRow row;
-        row.run_id = "mine";
-        row.collective = "all_reduce";
-        row.bytes = 1 * units::MiB;
-        row.measured = 50 * us;
-        row.machine.gpu = "H100-80GB-SXM";
-        row.machine.nodes = 1;
-        row.machine.gpus_per_node = per_node;
+        CollectiveRow const row = own_row(1 * units::MiB, 50 * us, {"H100-80GB-SXM", "", "", 1, per_node});
         return collective_measurements(std::vector{row}, &cluster);
     };
     CHECK(measured(8).rows.size() == 1);
@@ -392,13 +399,7 @@ TEST_CASE("collective_measurements: one rank communicates nothing, and a node ha
 TEST_CASE("collective_measurements: what two reach over links of their own says nothing of the network beside them") {
     ClusterSpec const cluster = find_cluster("h100-nvl", "test");
     auto const measured = [&](std::int64_t ranks) {
-        CollectiveRow row;
-        row.run_id = "mine";
-        row.collective = "all_reduce";
-        row.bytes = 1 * units::GiB;
-        row.measured = 5 * units::ms;
-        row.machine.nodes = 1;
-        row.machine.gpus_per_node = ranks;
+        CollectiveRow const row = own_row(1 * units::GiB, 5 * units::ms, {"", "", "", 1, ranks});
         return collective_measurements(std::vector{row}, &cluster);
     };
     CHECK(measured(4).rows.size() == 1);
@@ -409,12 +410,7 @@ TEST_CASE("collective_measurements: what two reach over links of their own says 
 TEST_CASE("collective_measurements: rows of another device, or joined otherwise, are none of a cluster") {
     auto const taken = [](char const* cluster, char const* gpu, char const* link) {
         ClusterSpec const own = find_cluster(cluster, "test");
-        CollectiveRow row;
-        row.run_id = "mine";
-        row.collective = "all_reduce";
-        row.bytes = 1 * units::MiB;
-        row.measured = 50 * us;
-        row.machine = {.gpu = gpu, .intra_link = link, .inter_link = "", .nodes = 1, .gpus_per_node = 4};
+        CollectiveRow const row = own_row(1 * units::MiB, 50 * us, {gpu, link, "", 1, 4});
         auto const out = collective_measurements(std::vector{row}, &own);
         return out.skipped.empty() ? "" : out.skipped.front().first;
     };
