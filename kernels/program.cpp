@@ -143,11 +143,13 @@ int run(Options const& options) {
     scope.memory_limit = backend.memory_limit;
     world().share(&scope.memory_limit, sizeof scope.memory_limit);  // which problems there are depends on it
     scope.processes = processor_count();
-    StopRule const rule = options.effort == Effort::quick ? quick_rule() : full_rule();
+    StopRule rule = options.effort == Effort::quick ? quick_rule() : full_rule();
+    if (options.row_seconds > 0) rule.max_seconds = options.row_seconds;
     std::set<std::string> have;
     if (options.existing == Existing::append && world().rank() == 0)
         have = keys_of(read_row_file(options.out, options.format));
-    Plan const plan = plan_of(benches, scope, backend.machine, have);
+    Plan plan = plan_of(benches, scope, backend.machine, have);
+    if (options.max_seconds > 0) mix(plan);
     for (std::string const& reason : plan.unavailable) {
         std::fprintf(stderr, "unsupported: %s\n", reason.c_str());
         if (!options.benches.empty()) return 3;

@@ -74,6 +74,8 @@ bool set_value(Options& options, std::string const& option, std::string const& v
         options.format = file_format(value);
     else if (option == "--max-seconds")
         options.max_seconds = number<double>(option, value);
+    else if (option == "--row-seconds")
+        options.row_seconds = number<double>(option, value);
     else if (option == "--device")
         options.device = number<int>(option, value);
     else if (option == "--seed")
@@ -124,7 +126,9 @@ precision. One row per measurement; progress goes to stderr.
   --out FILE         append the rows to a new FILE (default: stdout)
   --format NAME      csv (default), jsonl
   --resume           go on with an existing --out FILE: rows that it has are not measured again
-  --max-seconds S    begin no new problem after S seconds
+  --max-seconds S    begin no new problem after S seconds; problems are then taken in a mixed order, so that a run cut
+                     short has something of every kernel and size
+  --row-seconds S    sample a row for at most S seconds (default: 0.2 with --quick, 1 with --full)
   --device N         CUDA device (default 0)
   --seed N           of the generated inputs (default 1)
   --help             this text
@@ -135,6 +139,7 @@ Examples:
   sextant-bench --backend host --bench gemm,memory_bound
   sextant-bench --full --out rows.csv --max-seconds 1800
   sextant-bench --full --out rows.csv --resume
+  sextant-bench --full --out rows.csv --max-seconds 300 --row-seconds 0.2    a device that is only lent
 
 Exit: 0 done, 1 a kernel gave a wrong result or failed, 2 bad input, 3 hardware or a library is missing.
 )";

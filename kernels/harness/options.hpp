@@ -21,6 +21,7 @@ struct Options {
     FileFormat format = FileFormat::csv;
     Existing existing = Existing::refuse;
     double max_seconds = 0;  ///< 0: no limit
+    double row_seconds = 0;  ///< longest sampling of one row; 0: that of the effort
     int device = 0;
     std::uint64_t seed = 1;
 };

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "kernels/harness/errors.hpp"
+#include "kernels/harness/generated_values.hpp"
 #include "kernels/harness/world.hpp"
 
 namespace sextant::bench {
@@ -141,6 +142,21 @@ Plan plan_of(std::vector<Bench const*> const& benches, Scope const& scope, Machi
         }
     }
     return plan;
+}
+
+void mix(Plan& plan) {
+    std::vector<std::pair<std::uint64_t, std::size_t>> order;
+    for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+        std::uint64_t place = 0;
+        for (char const c : title(plan.tasks[i]))
+            place = mixed(place, static_cast<unsigned char>(c));
+        order.emplace_back(place, i);
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<Task> tasks;
+    for (auto const& [place, i] : order)
+        tasks.push_back(std::move(plan.tasks[i]));
+    plan.tasks = std::move(tasks);
 }
 
 double estimated_seconds(Task const& task, StopRule const& rule) {

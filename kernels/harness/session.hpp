@@ -37,6 +37,10 @@ struct Plan {
 Plan plan_of(std::vector<Bench const*> const& benches, Scope const& scope, Machine const& machine,
              std::set<std::string> const& have);
 
+/// Takes the tasks in an order that has nothing to do with kernel or size, the same in every process and run, so that
+/// a run that time cuts short covers all of them.
+void mix(Plan& plan);
+
 /// Seconds that a task will take: set-up and check, and per variant the sampling time.
 double estimated_seconds(Task const& task, StopRule const& rule);
 

@@ -7,6 +7,8 @@ without times and STATUS=OOM in its notes.
 
     python3 train_step.py --out steps.csv
     python3 train_step.py --models 1.1b --seq 2048,4096 --tokens 16384 --out steps.csv --resume
+    python3 train_step.py --models 1.1b --compile --out compiled.csv
+    python3 train_step.py --models 1.1b --seq 2048 --out one.csv --trace trace.json     # for sextant calibrate import
     sextant validate train steps.csv
 
 Needs PyTorch 2.4 or later and nothing else. Checked on a CPU with --device cpu --models tiny; it has not run on a GPU.
@@ -131,6 +133,18 @@ def synchronize(device):
         torch.cuda.synchronize(device)
 
 
+def write_trace(path, step, device):
+    """Profiles one step with shapes and writes its trace (Chrome's format) whole or not at all."""
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    if device.type == "cuda":
+        kinds.append(torch.profiler.ProfilerActivity.CUDA)
+    with torch.profiler.profile(activities=kinds, record_shapes=True) as profile:
+        step()
+        synchronize(device)
+    profile.export_chrome_trace(path + ".tmp.json")
+    os.replace(path + ".tmp.json", path)
+
+
 def measure(shape, seq, micro_batch, args, device):
     """Step times in seconds, peak bytes allocated and reserved, and the first and last loss."""
     torch.manual_seed(args.seed)
@@ -139,17 +153,23 @@ def measure(shape, seq, micro_batch, args, device):
         model = Llama(shape).to(dtype)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), fused=device.type == "cuda")
     tokens = torch.randint(shape.vocab, (micro_batch, seq + 1), device=device)
+    loss_of = torch.compile(model) if args.compile else model
+
+    def train():
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=args.states == "fp32"):
+            loss = loss_of(tokens[:, :-1], tokens[:, 1:])
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     seconds, losses = [], []
     for step in range(args.warm_up + args.steps):
         synchronize(device)
         start = time.perf_counter()
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=args.states == "fp32"):
-            loss = model(tokens[:, :-1], tokens[:, 1:])
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        loss = train()
         synchronize(device)
         if step >= args.warm_up:
             seconds.append(time.perf_counter() - start)
@@ -158,6 +178,8 @@ def measure(shape, seq, micro_batch, args, device):
     reserved = torch.cuda.max_memory_reserved(device) if device.type == "cuda" else 0
     if not math.isfinite(losses[-1]) or losses[-1] >= losses[0]:
         raise RuntimeError(f"the loss went from {losses[0]:.3f} to {losses[-1]:.3f}: this is not training")
+    if args.trace:
+        write_trace(args.trace, train, device)
     return seconds, allocated, reserved, losses
 
 
@@ -181,7 +203,7 @@ def base_row(name, shape, seq, micro_batch, args, device):
         "gpu": gpu,
         "num_gpus": 1,
         "gpus_per_node": 1,
-        "framework": f"PyTorch {torch.__version__} eager, one device",
+        "framework": f"PyTorch {torch.__version__} {'compiled' if args.compile else 'eager'}, one device",
         "precision": "BF16",
         "dp": 1,
         "tp": 1,
@@ -224,7 +246,7 @@ def existing_rows(path):
     if not os.path.exists(path):
         return set()
     with open(path, newline="") as file:
-        return {(r["model"], r["seq_len"], r["micro_batch"], r["gpu"], r["notes"].split("states=")[-1][:4])
+        return {(r["model"], r["seq_len"], r["micro_batch"], r["gpu"], r["framework"], r["notes"].split("states=")[-1][:4])
                 for r in csv.DictReader(file)}
 
 
@@ -238,6 +260,8 @@ def parse_arguments():
     parser.add_argument("--warm-up", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--compile", action="store_true", help="the model through torch.compile")
+    parser.add_argument("--trace", metavar="FILE", help="also profile one step (one model, one sequence length)")
     parser.add_argument("--out", required=True)
     parser.add_argument("--resume", action="store_true")
     args = parser.parse_args()
@@ -246,6 +270,8 @@ def parse_arguments():
     if unknown:
         parser.error(f"--models: {unknown[0]!r} is not known ({', '.join(MODELS)})")
     args.seq = [int(text) for text in args.seq.split(",")]
+    if args.trace and len(args.models) * len(args.seq) != 1:
+        parser.error("--trace: is of one model and one sequence length (--models, --seq)")
     if os.path.exists(args.out) and not args.resume:
         parser.error(f"--out {args.out}: the file exists (give --resume to add to it)")
     return args
@@ -267,7 +293,7 @@ def main():
         for number, (name, seq) in enumerate(todo, 1):
             micro_batch = max(1, args.tokens // seq)
             blank = base_row(name, MODELS[name], seq, micro_batch, args, device)
-            if (blank["model"], str(seq), str(micro_batch), blank["gpu"], args.states) in have:
+            if (blank["model"], str(seq), str(micro_batch), blank["gpu"], blank["framework"], args.states) in have:
                 continue
             print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
             writer.writerow(row_of(name, MODELS[name], seq, micro_batch, args, device))

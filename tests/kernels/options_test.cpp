@@ -12,7 +12,7 @@ namespace sextant::bench {
 TEST_CASE("options: values may follow or be joined by an equals sign", "[options]") {
     Options const options =
         parse_options({"--backend", "host", "--bench=gemm,copies", "--full", "--out", "x.jsonl", "--format=jsonl",
-                       "--resume", "--max-seconds", "2.5", "--seed=7", "--device", "1"});
+                       "--resume", "--max-seconds", "2.5", "--row-seconds=0.1", "--seed=7", "--device", "1"});
     CHECK(options.backend == BackendChoice::host);
     CHECK(options.benches == std::vector<std::string>{"gemm", "copies"});
     CHECK(options.effort == Effort::full);
@@ -20,6 +20,7 @@ TEST_CASE("options: values may follow or be joined by an equals sign", "[options
     CHECK(options.format == FileFormat::jsonl);
     CHECK(options.existing == Existing::append);
     CHECK(options.max_seconds == 2.5);
+    CHECK(options.row_seconds == 0.1);
     CHECK(options.seed == 7);
     CHECK(options.device == 1);
     CHECK(options.action == Action::run);
@@ -44,7 +45,7 @@ TEST_CASE("options: what makes no sense is refused and named", "[options]") {
 TEST_CASE("options: every option that the help names is understood", "[options]") {
     std::string const help = help_text();
     for (char const* with_value :
-         {"--backend host", "--bench gemm", "--out f", "--format csv", "--max-seconds 1", "--device 0", "--seed 1"}) {
+         {"--backend host", "--bench gemm", "--out f", "--format csv", "--max-seconds 1", "--row-seconds 1", "--device 0", "--seed 1"}) {
         std::string const text = with_value;
         auto const space = text.find(' ');
         CHECK(help.find(text.substr(0, space)) != std::string::npos);

@@ -1,5 +1,6 @@
 #include "kernels/harness/session.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/harness/errors.hpp"
@@ -153,6 +154,26 @@ TEST_CASE("session: time that is up leaves rows and says how many", "[session]")
     CHECK(outcome.rows == 4);
     CHECK(outcome.left == 4);
     CHECK_THAT(session.messages.back(), contains("4 rows left"));
+}
+
+TEST_CASE("session: a mixed plan has the same problems in an order that nothing but their names decides", "[session]") {
+    auto const kernels_of = [](Plan const& plan) {
+        std::vector<std::string> names;
+        for (Task const& task : plan.tasks)
+            names.push_back(task.problem.kernel);
+        return names;
+    };
+    Plan plan = plan_of({&test_bench, &refusing_bench}, {}, machine, {});
+    Plan other = plan_of({&refusing_bench, &test_bench}, {}, machine, {});
+    std::size_t const rows = plan.rows();
+    mix(plan);
+    mix(other);
+    CHECK(plan.rows() == rows);
+    std::vector<std::string> const names = kernels_of(plan);
+    CHECK(names == kernels_of(other));
+    CHECK(std::is_permutation(names.begin(), names.end(),
+                              std::vector<std::string>{"right", "wrong", "nan", "throws", "refused", "right"}.begin()));
+    CHECK(plan.tasks[0].todo.size() == 2);
 }
 
 TEST_CASE("session: a benchmark whose hardware is missing is named, and the others run", "[session]") {
