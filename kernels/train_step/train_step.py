@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Times training steps (forward, backward, AdamW) of Llama-shaped models on one GPU.
+"""Times training steps (forward, backward, AdamW) of Llama-shaped models on one GPU: written out here, or Hugging Face's,
+eager or compiled, alone or wrapped in FSDP (of one device: its hooks and copies, no exchange).
 
 Writes rows in the header that `sextant validate train FILE.csv` reads, one per model and sequence length, each as soon
 as it is known; with --resume, rows that FILE already has are not measured again. A model that does not fit gives a row
@@ -7,11 +8,12 @@ without times and STATUS=OOM in its notes.
 
     python3 train_step.py --out steps.csv
     python3 train_step.py --models 1.1b --seq 2048,4096 --tokens 16384 --out steps.csv --resume
-    python3 train_step.py --models 1.1b --compile --out compiled.csv
+    python3 train_step.py --models 1.1b --wrap fsdp --compile --out compiled.csv
+    python3 train_step.py --models 0.4b --seq 256 --tokens 256,1024 --out host.csv     # so short that it waits for the host
     python3 train_step.py --models 1.1b --seq 2048 --out one.csv --trace trace.json     # for sextant calibrate import
     sextant validate train steps.csv
 
-Needs PyTorch 2.4 or later and nothing else. Checked on a CPU with --device cpu --models tiny; it has not run on a GPU.
+Needs PyTorch 2.6 or later, and Hugging Face's transformers for --code hf. --device cpu --models tiny tries it anywhere.
 """
 import argparse
 import csv
@@ -56,6 +58,7 @@ MODELS = {
     "0.4b": Shape(layers=24, hidden=1024, ffn=2816, heads=16, kv_heads=8, vocab=32000),
     "1.1b": Shape(layers=22, hidden=2048, ffn=5632, heads=32, kv_heads=4, vocab=32000),
     "3b": Shape(layers=28, hidden=3072, ffn=8192, heads=24, kv_heads=8, vocab=32000),
+    "8b": Shape(layers=32, hidden=4096, ffn=14336, heads=32, kv_heads=8, vocab=128256),
 }
 
 
@@ -128,6 +131,57 @@ class Llama(nn.Module):
         return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
 
 
+class HuggingFace(nn.Module):
+    """Hugging Face's Llama with PyTorch's attention."""
+
+    def __init__(self, s):
+        super().__init__()
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        config = LlamaConfig(
+            vocab_size=s.vocab,
+            hidden_size=s.hidden,
+            intermediate_size=s.ffn,
+            num_hidden_layers=s.layers,
+            num_attention_heads=s.heads,
+            num_key_value_heads=s.kv_heads,
+            head_dim=s.head_dim,
+            max_position_embeddings=1 << 17,
+            tie_word_embeddings=False,
+            use_cache=False,
+            attn_implementation="sdpa",
+        )
+        self.model = LlamaForCausalLM(config)
+        self.layers = self.model.model.layers
+
+    def forward(self, tokens, targets):
+        logits = self.model(tokens, use_cache=False).logits
+        return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+
+
+def wrapped(model, args, device):
+    """The model as the run trains it, and whether autocast is to be used."""
+    if args.compile:  # block by block, as torchtitan does; the whole of it where nothing wraps the blocks
+        if args.wrap == "fsdp":
+            for layer in model.layers:
+                layer.compile()
+        else:
+            model.compile()
+    if args.wrap != "fsdp":
+        return args.states == "fp32"
+    import torch.distributed as dist
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    if not dist.is_initialized():
+        store = dist.HashStore()
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", store=store, rank=0, world_size=1)
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    for layer in model.layers:
+        fully_shard(layer, mp_policy=policy)
+    fully_shard(model, mp_policy=policy)
+    return False
+
+
 def synchronize(device):
     if device.type == "cuda":
         torch.cuda.synchronize(device)
@@ -150,14 +204,14 @@ def measure(shape, seq, micro_batch, args, device):
     torch.manual_seed(args.seed)
     dtype = torch.bfloat16 if args.states == "bf16" else torch.float32
     with torch.device(device):
-        model = Llama(shape).to(dtype)
+        model = (HuggingFace if args.code == "hf" else Llama)(shape).to(dtype)
+    autocast = wrapped(model, args, device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), fused=device.type == "cuda")
     tokens = torch.randint(shape.vocab, (micro_batch, seq + 1), device=device)
-    loss_of = torch.compile(model) if args.compile else model
 
     def train():
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=args.states == "fp32"):
-            loss = loss_of(tokens[:, :-1], tokens[:, 1:])
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=autocast):
+            loss = model(tokens[:, :-1], tokens[:, 1:])
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -183,6 +237,11 @@ def measure(shape, seq, micro_batch, args, device):
     return seconds, allocated, reserved, losses
 
 
+def framework_of(args):
+    code = {"own": "", "hf": "transformers "}[args.code]
+    return code + ("FSDP2 " if args.wrap == "fsdp" else "") + ("compiled" if args.compile else "eager")
+
+
 def base_row(name, shape, seq, micro_batch, args, device):
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     return dict.fromkeys(HEADER, "") | {
@@ -203,7 +262,7 @@ def base_row(name, shape, seq, micro_batch, args, device):
         "gpu": gpu,
         "num_gpus": 1,
         "gpus_per_node": 1,
-        "framework": f"PyTorch {torch.__version__} {'compiled' if args.compile else 'eager'}, one device",
+        "framework": f"PyTorch {torch.__version__} {framework_of(args)}, one device",
         "precision": "BF16",
         "dp": 1,
         "tp": 1,
@@ -221,7 +280,8 @@ def base_row(name, shape, seq, micro_batch, args, device):
 
 def row_of(name, shape, seq, micro_batch, args, device):
     row = base_row(name, shape, seq, micro_batch, args, device)
-    states = f"states={args.states}" + ("" if args.states == "bf16" else " with bf16 autocast")
+    copies = "bf16 copies by FSDP" if args.wrap == "fsdp" else "bf16 autocast"
+    states = f"states={args.states}" + ("" if args.states == "bf16" else f" with {copies}")
     try:
         seconds, allocated, reserved, losses = measure(shape, seq, micro_batch, args, device)
     except torch.cuda.OutOfMemoryError:
@@ -254,7 +314,9 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="0.4b,1.1b,3b", help=f"of {', '.join(MODELS)}")
     parser.add_argument("--seq", default="1024,2048,4096,8192", help="sequence lengths")
-    parser.add_argument("--tokens", type=int, default=8192, help="tokens a step; the micro-batch is tokens / sequence")
+    parser.add_argument("--tokens", default="8192", help="tokens a step; the micro-batch is tokens / sequence")
+    parser.add_argument("--code", choices=("own", "hf"), default="own", help="the model of this file or of transformers")
+    parser.add_argument("--wrap", choices=("none", "fsdp"), default="none", help="FSDP2, a group a layer (bf16 copies)")
     parser.add_argument("--states", choices=("fp32", "bf16"), default="fp32", help="of weights, gradients and AdamW")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warm-up", type=int, default=5)
@@ -270,8 +332,11 @@ def parse_arguments():
     if unknown:
         parser.error(f"--models: {unknown[0]!r} is not known ({', '.join(MODELS)})")
     args.seq = [int(text) for text in args.seq.split(",")]
-    if args.trace and len(args.models) * len(args.seq) != 1:
-        parser.error("--trace: is of one model and one sequence length (--models, --seq)")
+    args.tokens = [int(text) for text in args.tokens.split(",")]
+    if args.trace and len(args.models) * len(args.seq) * len(args.tokens) != 1:
+        parser.error("--trace: is of one step (one of --models, --seq and --tokens)")
+    if args.wrap == "fsdp" and args.states == "bf16":
+        parser.error("--wrap fsdp: has fp32 states and bf16 copies (--states fp32)")
     if os.path.exists(args.out) and not args.resume:
         parser.error(f"--out {args.out}: the file exists (give --resume to add to it)")
     return args
@@ -285,16 +350,17 @@ def main():
         return 3
     have = existing_rows(args.out)
     fresh = not have
-    todo = [(name, seq) for name in args.models for seq in args.seq]
+    todo = [(name, seq, max(1, tokens // seq)) for name in args.models for tokens in args.tokens for seq in args.seq]
     with open(args.out, "a", newline="") as file:
         writer = csv.DictWriter(file, HEADER, lineterminator="\n")
         if fresh and file.tell() == 0:
             writer.writeheader()
-        for number, (name, seq) in enumerate(todo, 1):
-            micro_batch = max(1, args.tokens // seq)
+        for number, (name, seq, micro_batch) in enumerate(todo, 1):
             blank = base_row(name, MODELS[name], seq, micro_batch, args, device)
-            if (blank["model"], str(seq), str(micro_batch), blank["gpu"], blank["framework"], args.states) in have:
+            key = (blank["model"], str(seq), str(micro_batch), blank["gpu"], blank["framework"], args.states)
+            if key in have:
                 continue
+            have.add(key)
             print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
             writer.writerow(row_of(name, MODELS[name], seq, micro_batch, args, device))
             file.flush()
