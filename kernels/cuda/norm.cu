@@ -28,7 +28,7 @@ struct Operands {
     Operands(Problem const& problem, Scope const& scope)
         : rows(problem.shape.m),
           columns(problem.shape.n),
-          backward_blocks(static_cast<unsigned>(std::min<std::int64_t>(rows, 2 * multiprocessors()))),
+          backward_blocks(static_cast<unsigned>(std::min<std::int64_t>(rows, blocks_at_once() * multiprocessors()))),
           x(device_values<bf16>(rows * columns, scope.seed, x_scale)),
           weight(device_values<bf16>(columns, scope.seed + 1)),
           bias(device_values<bf16>(columns, scope.seed + 2)),
@@ -42,18 +42,40 @@ struct Operands {
           d_bias(columns) {}
 
     void forward(cudaStream_t stream) const {
-        launch({static_cast<unsigned>(rows), row_threads(columns), stream}, device::norm_forward<bf16, WithMean>,
-               columns, x.data(), weight.data(), bias.data(), y.data(), means.data(), inverses.data());
+        with_packs([&]<int Packs>() {
+            launch({static_cast<unsigned>(rows), row_threads(columns), stream},
+                   device::norm_forward<bf16, WithMean, Packs>, columns, x.data(), weight.data(), bias.data(), y.data(),
+                   means.data(), inverses.data());
+        });
     }
     void backward(cudaStream_t stream) const {
-        launch({backward_blocks, device::norm_backward_threads, stream}, device::norm_backward<bf16, WithMean>, rows,
-               columns, x.data(), weight.data(), dy.data(), means.data(), inverses.data(), y.data(),
-               partial_weight.data(), partial_bias.data());
-        launch({blocks_for(columns), elementwise_threads, stream}, device::column_sum<float>,
-               std::int64_t{backward_blocks}, columns, partial_weight.data(), d_weight.data());
+        with_packs([&]<int Packs>() {
+            launch({backward_blocks, row_threads(columns), stream}, device::norm_backward<bf16, WithMean, Packs>, rows,
+                   columns, x.data(), weight.data(), dy.data(), means.data(), inverses.data(), y.data(),
+                   partial_weight.data(), partial_bias.data());
+        });
+        Grid const by_columns{static_cast<unsigned>((columns + 31) / 32), device::column_sum_threads, stream};
+        launch(by_columns, device::column_sum<float>, std::int64_t{backward_blocks}, columns, partial_weight.data(),
+               d_weight.data());
         if constexpr (WithMean)
-            launch({blocks_for(columns), elementwise_threads, stream}, device::column_sum<float>,
-                   std::int64_t{backward_blocks}, columns, partial_bias.data(), d_bias.data());
+            launch(by_columns, device::column_sum<float>, std::int64_t{backward_blocks}, columns, partial_bias.data(),
+                   d_bias.data());
+    }
+
+private:
+    int packs() const {
+        return static_cast<int>((columns / device::width + row_threads(columns) - 1) / row_threads(columns));
+    }
+    /// Blocks of the backward pass that a multiprocessor has room for: wide rows keep much in registers.
+    std::int64_t blocks_at_once() const { return packs() == 1 ? 4 : packs() == 2 ? 2 : 1; }
+    /// Runs `work` with the number of packs of a row that a thread holds.
+    template <class Work>
+    void with_packs(Work work) const {
+        switch (packs()) {
+            case 1: return work.template operator()<1>();
+            case 2: return work.template operator()<2>();
+            default: return work.template operator()<device::most_norm_packs>();
+        }
     }
 };
 

@@ -22,6 +22,12 @@ constexpr unsigned warp_size = 32;
 
 enum class State { ready, at_block_barrier, at_warp_barrier, done };
 
+/// A copy of 16 bytes that a thread has started and not waited for.
+struct PendingCopy {
+    void* to;
+    void const* from;  ///< null: zeros
+};
+
 struct Fiber {
     ucontext_t context{};  ///< where it begins
     jmp_buf place{};       ///< where it goes on: unlike swapcontext, a jump makes no system call
@@ -30,6 +36,7 @@ struct Fiber {
     Dim3 thread{0, 0, 0};
     State state = State::ready;
     unsigned turn = 0;  ///< exchanges so far, modulo 2
+    std::vector<PendingCopy> copies;
     void* fake_stack = nullptr;
 };
 
@@ -52,8 +59,10 @@ public:
     }
 
     void run(Order order) {
-        for (Fiber& fiber : fibers_)
+        for (Fiber& fiber : fibers_) {
             fiber.state = State::ready;
+            fiber.copies.clear();
+        }
         std::size_t const warps = (fibers_.size() + warp_size - 1) / warp_size;
         while (!all(State::done)) {
             bool progress = false;
@@ -80,6 +89,12 @@ public:
         return slots.lanes[turn];
     }
     Fiber const& current() const { return *current_; }
+    void start_copy(PendingCopy copy) { current_->copies.push_back(copy); }
+    void finish_copies() {
+        for (PendingCopy const& copy : current_->copies)
+            copy.from == nullptr ? std::memset(copy.to, 0, 16) : std::memcpy(copy.to, copy.from, 16);
+        current_->copies.clear();
+    }
 
 private:
     static void enter();
@@ -199,3 +214,12 @@ Slot const* exchange(Slot const& mine) { return runner->exchange(mine); }
 unsigned char* dynamic_shared_memory() { return reinterpret_cast<unsigned char*>(shared_memory.data()); }
 
 }  // namespace sextant::bench::simt
+
+namespace sextant::bench::device {
+
+void copy_async(void* shared, void const* global, bool there) {
+    simt::runner->start_copy({shared, there ? global : nullptr});
+}
+void wait_for_copies() { simt::runner->finish_copies(); }
+
+}  // namespace sextant::bench::device

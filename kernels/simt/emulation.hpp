@@ -147,6 +147,10 @@ inline fp8 from_float<fp8>(float x) {
     return {static_cast<std::uint8_t>(encoded(e4m3, static_cast<double>(x), Overflow::saturate))};
 }
 
+/// The copy happens when it is waited for, so that a kernel that reads too early sees what was there before.
+void copy_async(void* shared, void const* global, bool there);
+void wait_for_copies();
+
 inline unsigned char* dynamic_shared() { return simt::dynamic_shared_memory(); }
 
 }  // namespace sextant::bench::device

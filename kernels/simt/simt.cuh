@@ -45,6 +45,15 @@ __device__ inline fp8 from_float<fp8>(float x) {
     return fp8{__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3)};
 }
 
+/// Starts copying 16 bytes from device memory to shared memory; zeros instead where `there` is false.
+__device__ inline void copy_async(void* shared, void const* global, bool there) {
+    auto const to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+    int const bytes = there ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
+}
+/// Waits for all copies that this thread has started; other threads see them after a barrier.
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 /// The block's dynamic shared memory, aligned to 128 bytes.
 __device__ inline unsigned char* dynamic_shared() {
     extern __shared__ __align__(128) unsigned char sextant_dynamic_shared[];

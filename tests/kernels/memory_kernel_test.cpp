@@ -37,15 +37,16 @@ void check_norm(Norm kind) {
     auto y = unwritten<bf16>(rows * columns), dx = y;
     auto means = unwritten<float>(rows), inverses = means, d_weight = unwritten<float>(columns), d_bias = d_weight;
     launch(rows, 64, [&] {
-        device::norm_forward<bf16, WithMean>(columns, x.data(), weight.data(), bias.data(), y.data(), means.data(),
-                                             inverses.data());
+        device::norm_forward<bf16, WithMean, device::most_norm_packs>(columns, x.data(), weight.data(), bias.data(),
+                                                                      y.data(), means.data(), inverses.data());
     });
     unsigned const blocks = 2, threads = 64;
-    REQUIRE(columns <= std::int64_t{device::norm_backward_packs} * device::width * threads);
+    REQUIRE(columns <= std::int64_t{device::most_norm_packs} * device::width * threads);
     auto partial_weight = unwritten<float>(blocks * columns), partial_bias = partial_weight;
     launch(blocks, threads, [&] {
-        device::norm_backward<bf16, WithMean>(rows, columns, x.data(), weight.data(), dy.data(), means.data(),
-                                              inverses.data(), dx.data(), partial_weight.data(), partial_bias.data());
+        device::norm_backward<bf16, WithMean, device::most_norm_packs>(
+            rows, columns, x.data(), weight.data(), dy.data(), means.data(), inverses.data(), dx.data(),
+            partial_weight.data(), partial_bias.data());
     });
     launch(3, 32, [&] { device::column_sum(blocks, columns, partial_weight.data(), d_weight.data()); });
     launch(3, 32, [&] { device::column_sum(blocks, columns, partial_bias.data(), d_bias.data()); });

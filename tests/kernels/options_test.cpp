@@ -44,8 +44,8 @@ TEST_CASE("options: what makes no sense is refused and named", "[options]") {
 
 TEST_CASE("options: every option that the help names is understood", "[options]") {
     std::string const help = help_text();
-    for (char const* with_value :
-         {"--backend host", "--bench gemm", "--out f", "--format csv", "--max-seconds 1", "--row-seconds 1", "--device 0", "--seed 1"}) {
+    for (char const* with_value : {"--backend host", "--bench gemm", "--out f", "--format csv", "--max-seconds 1",
+                                   "--row-seconds 1", "--device 0", "--seed 1"}) {
         std::string const text = with_value;
         auto const space = text.find(' ');
         CHECK(help.find(text.substr(0, space)) != std::string::npos);
@@ -77,7 +77,7 @@ TEST_CASE("shapes: attention shapes are what the kernels take", "[shapes]") {
             }
     for (auto const& rows : shapes::activations(Effort::full)) {
         CHECK(rows.columns % 128 == 0);      // rotary has heads of 128
-        CHECK(rows.columns <= 4 * 8 * 512);  // what norm_backward holds
+        CHECK(rows.columns <= 4 * 8 * 512);  // what the norms hold
     }
 }
 

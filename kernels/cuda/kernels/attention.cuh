@@ -26,34 +26,52 @@ constexpr int backward_step = 32;  ///< rows of the other sequence per turn of t
 template <int HeadDim>
 constexpr int tile_stride = HeadDim + 8;
 
-/// Rows [first, first + Rows) of a matrix into shared memory; rows from `limit` on become zeros.
+/// Starts copying rows [first, first + Rows) of a matrix into shared memory; rows from `limit` on become zeros.
 template <class T, int HeadDim, int Rows>
 __device__ inline void load_tile(T* tile, T const* matrix, std::int64_t row_stride, int first, int limit) {
     constexpr int packs = HeadDim / width;
+    static_assert(width * sizeof(T) == 16);
+    SEXTANT_UNROLL
     for (int i = static_cast<int>(threadIdx.x); i < Rows * packs; i += attention_threads) {
         int const row = i / packs, column = i % packs * width;
-        Pack<T> pack{};
-        if (first + row < limit) pack = load_pack(matrix + (first + row) * row_stride + column);
-        store_pack(tile + row * tile_stride<HeadDim> + column, pack);
+        bool const there = first + row < limit;
+        copy_async(tile + row * tile_stride<HeadDim> + column,
+                   there ? matrix + (first + row) * row_stride + column : matrix, there);
     }
 }
 
-/// acc[16, 8 Tiles] += A B^T with A [16, HeadDim] and B [8 Tiles, HeadDim] in shared memory.
+/// The copies of all threads that were started are there, and everyone is done with what the next ones overwrite.
+__device__ inline void tiles_arrive() {
+    wait_for_copies();
+    __syncthreads();
+}
+
+/// Left operand [16, HeadDim] of a warp in registers.
+template <int HeadDim>
+struct LeftOperand {
+    std::uint32_t parts[HeadDim / 16][4];
+    template <class T>
+    __device__ inline void load(T const* rows) {
+        int const lane = static_cast<int>(threadIdx.x) % 32, row = lane % 8, matrix = lane / 8;
+        SEXTANT_UNROLL
+        for (int k = 0; k < HeadDim; k += 16)
+            load_matrices(parts[k / 16], rows + (matrix % 2 * 8 + row) * tile_stride<HeadDim> + k + matrix / 2 * 8);
+    }
+};
+
+/// acc[16, 8 Tiles] += A B^T with A [16, HeadDim] in registers and B [8 Tiles, HeadDim] in shared memory.
 template <class T, int HeadDim, int Tiles>
-__device__ inline void multiply_by_rows(float (&acc)[Tiles][4], T const* a, T const* b) {
+__device__ inline void multiply_by_rows(float (&acc)[Tiles][4], LeftOperand<HeadDim> const& a, T const* b) {
     constexpr int stride = tile_stride<HeadDim>;
     int const lane = static_cast<int>(threadIdx.x) % 32, row = lane % 8, matrix = lane / 8;
     SEXTANT_UNROLL
-    for (int k = 0; k < HeadDim; k += 16) {
-        std::uint32_t left[4];
-        load_matrices(left, a + (matrix % 2 * 8 + row) * stride + k + matrix / 2 * 8);
+    for (int k = 0; k < HeadDim; k += 16)
         SEXTANT_UNROLL
-        for (int tile = 0; tile < Tiles; tile += 2) {
-            std::uint32_t right[4];
-            load_matrices(right, b + (8 * tile + matrix / 2 * 8 + row) * stride + k + matrix % 2 * 8);
-            multiply_add<T>(acc[tile], left, right[0], right[1]);
-            multiply_add<T>(acc[tile + 1], left, right[2], right[3]);
-        }
+    for (int tile = 0; tile < Tiles; tile += 2) {
+        std::uint32_t right[4];
+        load_matrices(right, b + (8 * tile + matrix / 2 * 8 + row) * stride + k + matrix % 2 * 8);
+        multiply_add<T>(acc[tile], a.parts[k / 16], right[0], right[1]);
+        multiply_add<T>(acc[tile + 1], a.parts[k / 16], right[2], right[3]);
     }
 }
 
@@ -147,7 +165,7 @@ __device__ inline void store_rows(T* matrix, std::int64_t row_stride, int first_
 
 template <class T, int HeadDim>
 constexpr int attention_forward_shared() {
-    return 3 * tile_rows * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
+    return 5 * tile_rows * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
 }
 
 /// out and lse [batch, heads, seq_q] (natural logarithm of the sum of exponentials).
@@ -157,8 +175,7 @@ __global__ void __launch_bounds__(attention_threads)
     attention_forward(AttentionShape shape, T const* q, T const* k, T const* v, T* out, float* lse) {
     constexpr int stride = tile_stride<HeadDim>;
     T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
-    T* const k_tile = q_tile + tile_rows * stride;
-    T* const v_tile = k_tile + tile_rows * stride;
+    T* const kv_tiles = q_tile + tile_rows * stride;  // keys and values of two turns
     int const head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
     int const kv_head = head / (shape.heads / shape.kv_heads), first_query = static_cast<int>(blockIdx.x) * tile_rows;
     int const warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4,
@@ -172,21 +189,31 @@ __global__ void __launch_bounds__(attention_threads)
     int const keys = shape.causal ? min(shape.seq_kv, last_query + ahead + 1) : shape.seq_kv;
 
     load_tile<T, HeadDim, tile_rows>(q_tile, q + q_base, q_stride, first_query, shape.seq_q);
+    auto const load_keys = [&](int first_key) {
+        T* const tiles = kv_tiles + first_key / tile_rows % 2 * 2 * tile_rows * stride;
+        load_tile<T, HeadDim, tile_rows>(tiles, k + kv_base, kv_stride, first_key, shape.seq_kv);
+        load_tile<T, HeadDim, tile_rows>(tiles + tile_rows * stride, v + kv_base, kv_stride, first_key, shape.seq_kv);
+    };
+    load_keys(0);
+    LeftOperand<HeadDim> queries;
     RowState<HeadDim> state;
     for (int first_key = 0; first_key < keys; first_key += tile_rows) {
-        __syncthreads();  // the tiles of the turn before have been read
-        load_tile<T, HeadDim, tile_rows>(k_tile, k + kv_base, kv_stride, first_key, shape.seq_kv);
-        load_tile<T, HeadDim, tile_rows>(v_tile, v + kv_base, kv_stride, first_key, shape.seq_kv);
-        __syncthreads();
+        tiles_arrive();
+        if (first_key == 0) queries.load(q_tile + warp * 16 * stride);
+        if (first_key + tile_rows < keys) load_keys(first_key + tile_rows);
+        T const* const k_tile = kv_tiles + first_key / tile_rows % 2 * 2 * tile_rows * stride;
         float scores[tile_rows / 8][4] = {};
-        multiply_by_rows<T, HeadDim, tile_rows / 8>(scores, q_tile + warp * 16 * stride, k_tile);
-        for (int tile = 0; tile < tile_rows / 8; ++tile)
-            for (int i = 0; i < 4; ++i) {
-                int const key = first_key + 8 * tile + 2 * t + i % 2, query = first_query + warp * 16 + g + 8 * (i / 2);
-                if (key >= shape.seq_kv || (shape.causal && key > query + ahead)) scores[tile][i] = -INFINITY;
-            }
+        multiply_by_rows<T, HeadDim, tile_rows / 8>(scores, queries, k_tile);
+        // Only at the ends some are not seen, of the sequence or of the mask.
+        if (first_key + tile_rows > shape.seq_kv || (shape.causal && first_key + tile_rows > first_query + ahead))
+            for (int tile = 0; tile < tile_rows / 8; ++tile)
+                for (int i = 0; i < 4; ++i) {
+                    int const key = first_key + 8 * tile + 2 * t + i % 2;
+                    int const query = first_query + warp * 16 + g + 8 * (i / 2);
+                    if (key >= shape.seq_kv || (shape.causal && key > query + ahead)) scores[tile][i] = -INFINITY;
+                }
         advance(state, scores, shape.scale * log2_of_e);
-        multiply_held<T, HeadDim, tile_rows / 8>(state.acc, scores, v_tile);
+        multiply_held<T, HeadDim, tile_rows / 8>(state.acc, scores, k_tile + tile_rows * stride);
     }
     float const sum0 = quad_sum(state.sum[0]), sum1 = quad_sum(state.sum[1]);
     int const first_row = first_query + warp * 16;
@@ -218,8 +245,8 @@ __global__ void attention_delta(AttentionShape shape, T const* out, T const* d_o
 
 template <class T, int HeadDim>
 constexpr int attention_backward_kv_shared() {
-    return (2 * tile_rows + 2 * backward_step) * tile_stride<HeadDim> * static_cast<int>(sizeof(T)) +
-           2 * backward_step * static_cast<int>(sizeof(float));
+    return (2 * tile_rows + 4 * backward_step) * tile_stride<HeadDim> * static_cast<int>(sizeof(T)) +
+           4 * backward_step * static_cast<int>(sizeof(float));
 }
 
 /// dk and dv of 64 keys: transposed scores (keys by queries) are recomputed for every query of every head that shares
@@ -231,10 +258,8 @@ __global__ void __launch_bounds__(attention_threads)
     constexpr int stride = tile_stride<HeadDim>, tiles = backward_step / 8;
     T* const k_tile = reinterpret_cast<T*>(dynamic_shared());
     T* const v_tile = k_tile + tile_rows * stride;
-    T* const q_tile = v_tile + tile_rows * stride;
-    T* const d_tile = q_tile + backward_step * stride;
-    float* const lse_tile = reinterpret_cast<float*>(d_tile + backward_step * stride);
-    float* const delta_tile = lse_tile + backward_step;
+    T* const query_tiles = v_tile + tile_rows * stride;  // queries and gradients of two turns, and their sums
+    float* const sum_tiles = reinterpret_cast<float*>(query_tiles + 4 * backward_step * stride);
     int const kv_head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
     int const sharing = shape.heads / shape.kv_heads, first_key = static_cast<int>(blockIdx.x) * tile_rows;
     int const warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4,
@@ -247,38 +272,53 @@ __global__ void __launch_bounds__(attention_threads)
 
     load_tile<T, HeadDim, tile_rows>(k_tile, k + kv_base, kv_stride, first_key, shape.seq_kv);
     load_tile<T, HeadDim, tile_rows>(v_tile, v + kv_base, kv_stride, first_key, shape.seq_kv);
-    float dk_acc[HeadDim / 8][4] = {}, dv_acc[HeadDim / 8][4] = {};
-    for (int head = kv_head * sharing; head < (kv_head + 1) * sharing; ++head) {
+    // Turns: all steps of queries of the first head, then of the next.
+    int const steps = (shape.seq_q - first_query + backward_step - 1) / backward_step, turns = steps * sharing;
+    auto const query_of = [&](int turn) { return first_query + turn % steps * backward_step; };
+    auto const load_queries = [&](int turn) {
+        T* const q_tile = query_tiles + turn % 2 * 2 * backward_step * stride;
+        float* const lse_tile = sum_tiles + turn % 2 * 2 * backward_step;
+        int const query0 = query_of(turn), head = kv_head * sharing + turn / steps;
         std::int64_t const q_base = batch * shape.seq_q * q_stride + head * HeadDim;
-        float const* const head_lse = lse + (static_cast<std::int64_t>(batch) * shape.heads + head) * shape.seq_q;
-        float const* const head_delta = delta + (static_cast<std::int64_t>(batch) * shape.heads + head) * shape.seq_q;
-        for (int query0 = first_query; query0 < shape.seq_q; query0 += backward_step) {
-            __syncthreads();
-            load_tile<T, HeadDim, backward_step>(q_tile, q + q_base, q_stride, query0, shape.seq_q);
-            load_tile<T, HeadDim, backward_step>(d_tile, d_out + q_base, q_stride, query0, shape.seq_q);
-            for (int i = static_cast<int>(threadIdx.x); i < backward_step; i += attention_threads) {
-                lse_tile[i] = query0 + i < shape.seq_q ? head_lse[query0 + i] : 0.0f;
-                delta_tile[i] = query0 + i < shape.seq_q ? head_delta[query0 + i] : 0.0f;
-            }
-            __syncthreads();
-            float p[tiles][4] = {}, ds[tiles][4] = {};
-            multiply_by_rows<T, HeadDim, tiles>(p, k_tile + warp * 16 * stride, q_tile);
-            multiply_by_rows<T, HeadDim, tiles>(ds, v_tile + warp * 16 * stride, d_tile);
-            for (int tile = 0; tile < tiles; ++tile)
-                for (int i = 0; i < 4; ++i) {
-                    int const column = 8 * tile + 2 * t + i % 2, query = query0 + column;
-                    int const key = first_key + warp * 16 + g + 8 * (i / 2);
-                    bool const seen =
-                        query < shape.seq_q && key < shape.seq_kv && (!shape.causal || key <= query + ahead);
-                    float const probability =
-                        seen ? exp2f((p[tile][i] * shape.scale - lse_tile[column]) * log2_of_e) : 0.0f;
-                    p[tile][i] = probability;
-                    ds[tile][i] = probability * (ds[tile][i] - delta_tile[column]) * shape.scale;
-                }
-            multiply_held<T, HeadDim, tiles>(dv_acc, p, d_tile);
-            multiply_held<T, HeadDim, tiles>(dk_acc, ds, q_tile);
+        std::int64_t const row = (static_cast<std::int64_t>(batch) * shape.heads + head) * shape.seq_q + query0;
+        load_tile<T, HeadDim, backward_step>(q_tile, q + q_base, q_stride, query0, shape.seq_q);
+        load_tile<T, HeadDim, backward_step>(q_tile + backward_step * stride, d_out + q_base, q_stride, query0,
+                                             shape.seq_q);
+        for (int i = static_cast<int>(threadIdx.x); i < backward_step; i += attention_threads) {
+            lse_tile[i] = query0 + i < shape.seq_q ? lse[row + i] : 0.0f;
+            lse_tile[backward_step + i] = query0 + i < shape.seq_q ? delta[row + i] : 0.0f;
         }
+    };
+    if (turns > 0) load_queries(0);
+    float dk_acc[HeadDim / 8][4] = {}, dv_acc[HeadDim / 8][4] = {};
+    for (int turn = 0; turn < turns; ++turn) {
+        tiles_arrive();
+        if (turn + 1 < turns) load_queries(turn + 1);
+        T const* const q_tile = query_tiles + turn % 2 * 2 * backward_step * stride;
+        T const* const d_tile = q_tile + backward_step * stride;
+        float const* const lse_tile = sum_tiles + turn % 2 * 2 * backward_step;
+        float const* const delta_tile = lse_tile + backward_step;
+        int const query0 = query_of(turn);
+        float p[tiles][4] = {}, ds[tiles][4] = {};
+        LeftOperand<HeadDim> rows;  // read again each turn: there are no registers to keep both
+        rows.load(k_tile + warp * 16 * stride);
+        multiply_by_rows<T, HeadDim, tiles>(p, rows, q_tile);
+        rows.load(v_tile + warp * 16 * stride);
+        multiply_by_rows<T, HeadDim, tiles>(ds, rows, d_tile);
+        for (int tile = 0; tile < tiles; ++tile)
+            for (int i = 0; i < 4; ++i) {
+                int const column = 8 * tile + 2 * t + i % 2, query = query0 + column;
+                int const key = first_key + warp * 16 + g + 8 * (i / 2);
+                bool const seen = query < shape.seq_q && key < shape.seq_kv && (!shape.causal || key <= query + ahead);
+                float const probability =
+                    seen ? exp2f((p[tile][i] * shape.scale - lse_tile[column]) * log2_of_e) : 0.0f;
+                p[tile][i] = probability;
+                ds[tile][i] = probability * (ds[tile][i] - delta_tile[column]) * shape.scale;
+            }
+        multiply_held<T, HeadDim, tiles>(dv_acc, p, d_tile);
+        multiply_held<T, HeadDim, tiles>(dk_acc, ds, q_tile);
     }
+    wait_for_copies();
     int const first_row = first_key + warp * 16;
     store_rows<T, HeadDim>(dk + kv_base, kv_stride, first_row, shape.seq_kv, dk_acc, 1.0f, 1.0f);
     store_rows<T, HeadDim>(dv + kv_base, kv_stride, first_row, shape.seq_kv, dv_acc, 1.0f, 1.0f);
@@ -286,7 +326,7 @@ __global__ void __launch_bounds__(attention_threads)
 
 template <class T, int HeadDim>
 constexpr int attention_backward_q_shared() {
-    return (2 * tile_rows + 2 * backward_step) * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
+    return (2 * tile_rows + 4 * backward_step) * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
 }
 
 /// dq of 64 queries: scores are recomputed for every key they see. Grid (ceil(seq_q / 64), heads, batch).
@@ -297,8 +337,7 @@ __global__ void __launch_bounds__(attention_threads)
     constexpr int stride = tile_stride<HeadDim>, tiles = backward_step / 8;
     T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
     T* const d_tile = q_tile + tile_rows * stride;
-    T* const k_tile = d_tile + tile_rows * stride;
-    T* const v_tile = k_tile + backward_step * stride;
+    T* const kv_tiles = d_tile + tile_rows * stride;  // keys and values of two turns
     int const head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
     int const kv_head = head / (shape.heads / shape.kv_heads), first_query = static_cast<int>(blockIdx.x) * tile_rows;
     int const warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4,
@@ -313,6 +352,13 @@ __global__ void __launch_bounds__(attention_threads)
 
     load_tile<T, HeadDim, tile_rows>(q_tile, q + q_base, q_stride, first_query, shape.seq_q);
     load_tile<T, HeadDim, tile_rows>(d_tile, d_out + q_base, q_stride, first_query, shape.seq_q);
+    auto const load_keys = [&](int first_key) {
+        T* const tile = kv_tiles + first_key / backward_step % 2 * 2 * backward_step * stride;
+        load_tile<T, HeadDim, backward_step>(tile, k + kv_base, kv_stride, first_key, shape.seq_kv);
+        load_tile<T, HeadDim, backward_step>(tile + backward_step * stride, v + kv_base, kv_stride, first_key,
+                                             shape.seq_kv);
+    };
+    load_keys(0);
     float row_lse[2], row_delta[2];
     for (int half = 0; half < 2; ++half) {
         int const row = first_query + warp * 16 + g + 8 * half;
@@ -322,13 +368,16 @@ __global__ void __launch_bounds__(attention_threads)
     }
     float dq_acc[HeadDim / 8][4] = {};
     for (int first_key = 0; first_key < keys; first_key += backward_step) {
-        __syncthreads();
-        load_tile<T, HeadDim, backward_step>(k_tile, k + kv_base, kv_stride, first_key, shape.seq_kv);
-        load_tile<T, HeadDim, backward_step>(v_tile, v + kv_base, kv_stride, first_key, shape.seq_kv);
-        __syncthreads();
+        tiles_arrive();
+        if (first_key + backward_step < keys) load_keys(first_key + backward_step);
+        T const* const k_tile = kv_tiles + first_key / backward_step % 2 * 2 * backward_step * stride;
+        T const* const v_tile = k_tile + backward_step * stride;
         float p[tiles][4] = {}, ds[tiles][4] = {};
-        multiply_by_rows<T, HeadDim, tiles>(p, q_tile + warp * 16 * stride, k_tile);
-        multiply_by_rows<T, HeadDim, tiles>(ds, d_tile + warp * 16 * stride, v_tile);
+        LeftOperand<HeadDim> rows;
+        rows.load(q_tile + warp * 16 * stride);
+        multiply_by_rows<T, HeadDim, tiles>(p, rows, k_tile);
+        rows.load(d_tile + warp * 16 * stride);
+        multiply_by_rows<T, HeadDim, tiles>(ds, rows, v_tile);
         for (int tile = 0; tile < tiles; ++tile)
             for (int i = 0; i < 4; ++i) {
                 int const key = first_key + 8 * tile + 2 * t + i % 2, query = first_query + warp * 16 + g + 8 * (i / 2);

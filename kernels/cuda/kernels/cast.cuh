@@ -6,17 +6,17 @@ namespace sextant::bench::device {
 
 constexpr float e4m3_max = 448.0f;
 
-/// y = x in another format.
+/// y = x in another format; 16 bytes of the wider one per turn, so that the threads of a warp touch neighbours.
 template <class From, class To>
 __global__ void cast(std::int64_t count, From const* x, To* y) {
-    for (std::int64_t p = global_thread(); p < count / width; p += global_threads())
-        for (int part = 0; part < 2; ++part) {
-            auto const in = load_pack<From, width / 2>(x + p * width + part * width / 2);
-            Pack<To, width / 2> result;
-            for (int i = 0; i < width / 2; ++i)
-                result.values[i] = from_float<To>(to_float(in.values[i]));
-            store_pack(y + p * width + part * width / 2, result);
-        }
+    constexpr int few = 16 / static_cast<int>(sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
+    for (std::int64_t p = global_thread(); p < count / few; p += global_threads()) {
+        auto const in = load_pack<From, few>(x + p * few);
+        Pack<To, few> result;
+        for (int i = 0; i < few; ++i)
+            result.values[i] = from_float<To>(to_float(in.values[i]));
+        store_pack(y + p * few, result);
+    }
 }
 
 /// *amax = max(*amax, |x|): bits of floats that are not negative are ordered as integers are.

@@ -25,7 +25,7 @@ __device__ inline int split_begin(DecodeShape const& shape, int split) {
 
 template <class T, int HeadDim>
 constexpr int decode_shared() {
-    int const tiles = (decode_rows + 2 * tile_rows) * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
+    int const tiles = (decode_rows + 4 * tile_rows) * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
     int const merge = 4 * decode_rows * (HeadDim + 2) * static_cast<int>(sizeof(float));
     return tiles > merge ? tiles : merge;
 }
@@ -38,8 +38,7 @@ __global__ void __launch_bounds__(attention_threads)
                      float* part_sum) {
     constexpr int stride = tile_stride<HeadDim>;
     T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
-    T* const k_tile = q_tile + decode_rows * stride;
-    T* const v_tile = k_tile + tile_rows * stride;
+    T* const kv_tiles = q_tile + decode_rows * stride;  // keys and values of two turns
     int const sharing = shape.heads / shape.kv_heads, chunks = (sharing + decode_rows - 1) / decode_rows;
     int const kv_head = static_cast<int>(blockIdx.y) / chunks, chunk = static_cast<int>(blockIdx.y) % chunks;
     int const split = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
@@ -50,24 +49,32 @@ __global__ void __launch_bounds__(attention_threads)
     std::int64_t const kv_stride = static_cast<std::int64_t>(shape.kv_heads) * HeadDim;
     std::int64_t const kv_base = batch * shape.seq_kv * kv_stride + kv_head * HeadDim;
     T const* const first_q = q + (static_cast<std::int64_t>(batch) * shape.heads + first_head) * HeadDim;
-    int const end = split_begin(shape, split + 1);
+    int const begin = split_begin(shape, split), end = split_begin(shape, split + 1);
 
     load_tile<T, HeadDim, decode_rows>(q_tile, first_q, HeadDim, 0, heads_here);
+    auto const load_keys = [&](int first_key) {
+        T* const tiles = kv_tiles + first_key / tile_rows % 2 * 2 * tile_rows * stride;
+        load_tile<T, HeadDim, tile_rows>(tiles, k + kv_base, kv_stride, first_key, end);
+        load_tile<T, HeadDim, tile_rows>(tiles + tile_rows * stride, v + kv_base, kv_stride, first_key, end);
+    };
+    load_keys(begin);
+    LeftOperand<HeadDim> queries;
     RowState<HeadDim> state;
-    for (int first_key = split_begin(shape, split); first_key < end; first_key += tile_rows) {
-        __syncthreads();
-        load_tile<T, HeadDim, tile_rows>(k_tile, k + kv_base, kv_stride, first_key, end);
-        load_tile<T, HeadDim, tile_rows>(v_tile, v + kv_base, kv_stride, first_key, end);
-        __syncthreads();
+    for (int first_key = begin; first_key < end; first_key += tile_rows) {
+        tiles_arrive();
+        if (first_key == begin) queries.load(q_tile);
+        if (first_key + tile_rows < end) load_keys(first_key + tile_rows);
+        T const* const k_tile = kv_tiles + first_key / tile_rows % 2 * 2 * tile_rows * stride;
+        T const* const v_tile = k_tile + tile_rows * stride;
         float scores[2][4] = {};  // each warp has 16 keys of the tile
-        multiply_by_rows<T, HeadDim, 2>(scores, q_tile, k_tile + warp * 16 * stride);
+        multiply_by_rows<T, HeadDim, 2>(scores, queries, k_tile + warp * 16 * stride);
         for (int tile = 0; tile < 2; ++tile)
             for (int i = 0; i < 4; ++i)
                 if (first_key + warp * 16 + 8 * tile + 2 * t + i % 2 >= end) scores[tile][i] = -INFINITY;
         advance(state, scores, shape.scale * log2_of_e);
         multiply_held<T, HeadDim, 2>(state.acc, scores, v_tile + warp * 16 * stride);
     }
-    __syncthreads();  // the tiles give their place to the warps' results
+    tiles_arrive();  // the tiles give their place to the warps' results
     float* const merged = reinterpret_cast<float*>(dynamic_shared());  // [4 warps, 16 rows, HeadDim + 2]
     for (int half = 0; half < 2; ++half) {
         float* const row = merged + (warp * decode_rows + g + 8 * half) * (HeadDim + 2);
