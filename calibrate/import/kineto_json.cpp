@@ -1,12 +1,13 @@
 // A trace of PyTorch's profiler (Kineto, Chrome trace JSON) taken with record_shapes=True. Kernels are joined to the
 // operator that launched them by "External id"; the time of an operator is that of its kernels together, and of the
-// same shape the median. Read are aten::mm, addmm, linear, _scaled_mm (products), _flash_attention_forward and
-// _scaled_dot_product_flash_attention (prefill), and NCCL kernels with their "Collective name". Kernels in a step find
-// their operands in memory, so products count as cold.
+// same shape the median. Read are aten::mm, addmm, linear, _scaled_mm (products), the forward passes of flash attention
+// and of cuDNN's (prefill), and NCCL kernels with their "Collective name". Kernels in a step find their operands in
+// memory, so products count as cold.
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/kineto_collective.hpp"
 #include "calibrate/import/log_line.hpp"
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -56,13 +57,29 @@ std::string item_in(Json const& arguments, char const* key, std::size_t index) {
     return (*found)[index].is_string() ? (*found)[index].get<std::string>() : (*found)[index].dump();
 }
 
-/// Operators of which there is a model; the arguments of others are not kept.
-constexpr std::array modelled{"aten::mm",
-                              "aten::_scaled_mm",
-                              "aten::linear",
-                              "aten::addmm",
-                              "aten::_flash_attention_forward",
-                              "aten::_scaled_dot_product_flash_attention"};
+/// Products of which there is a model.
+constexpr std::array products{"aten::mm", "aten::_scaled_mm", "aten::linear", "aten::addmm"};
+
+/// A fused attention operator: which axis of its queries and keys is the sequence (the heads are the other of 1 and 2),
+/// and which argument drops out, after which the mask's follows, and which limits the window (0: none does).
+/// Source: PyTorch aten/src/ATen/native/native_functions.yaml.
+struct AttentionOperator {
+    std::string_view name;
+    std::size_t sequence, dropout, window;
+};
+constexpr std::array attention_operators{AttentionOperator{"aten::_flash_attention_forward", 1, 7, 11},
+                                         AttentionOperator{"aten::_scaled_dot_product_flash_attention", 2, 3, 0},
+                                         AttentionOperator{"aten::_cudnn_attention_forward", 2, 9, 0},
+                                         AttentionOperator{"aten::_scaled_dot_product_cudnn_attention", 2, 5, 0}};
+
+AttentionOperator const* attention_operator(std::string_view name) {
+    auto const found = std::find_if(attention_operators.begin(), attention_operators.end(),
+                                    [&](AttentionOperator const& of) { return of.name == name; });
+    return found == attention_operators.end() ? nullptr : &*found;
+}
+
+/// Whether there is a model of the operator; the arguments of others are not kept.
+bool is_modelled(std::string_view name) { return is_one_of(products, name) || attention_operator(name) != nullptr; }
 
 /// An operator as the trace has it.
 struct Operator {
@@ -107,7 +124,7 @@ public:
         std::string const id = text_in(event["args"], "External id");
         if (id.empty()) return;
         std::string name = text_in(event, "name");
-        bool const known = std::find(modelled.begin(), modelled.end(), name) != modelled.end();
+        bool const known = is_modelled(name);
         operators_[id] = {.name = std::move(name), .arguments = known ? std::move(event["args"]) : Json()};
     }
 
@@ -196,8 +213,8 @@ private:
             add_product(name, arguments, dims, 0, launched);
         else if (name == "aten::addmm")
             add_product(name, arguments, dims, 1, launched);
-        else if (name == "aten::_flash_attention_forward" || name == "aten::_scaled_dot_product_flash_attention")
-            add_attention(name, arguments, dims, launched.microseconds);
+        else if (AttentionOperator const* const attention = attention_operator(name))
+            add_attention(*attention, arguments, dims, launched.microseconds);
         else
             throw RowSkip(fmt::format("no model of the operator '{}'", name.substr(0, 60)));
     }
@@ -233,27 +250,23 @@ private:
         entry.times.push_back(launched.microseconds);
     }
 
-    /// Operators' arguments: ... dropout_p, is_causal, return_debug_mask, scale, window_size_left, window_size_right.
-    /// Source: PyTorch aten/src/ATen/native/native_functions.yaml.
-    static void check_dense(Json const& arguments, bool inner, std::int64_t keys) {
+    static void check_dense(AttentionOperator const& of, Json const& arguments, std::int64_t keys) {
         double dropout = 0;
         std::int64_t window = -1;
-        bool const dropped = is_number(item_in(arguments, "Concrete Inputs", inner ? 7 : 3), dropout) && dropout > 0;
-        if (dropped) throw RowSkip("attention with dropout");
-        if (inner && is_number(item_in(arguments, "Concrete Inputs", 11), window) && window >= 0 && window < keys - 1)
+        if (is_number(item_in(arguments, "Concrete Inputs", of.dropout), dropout) && dropout > 0)
+            throw RowSkip("attention with dropout");
+        if (of.window > 0 && is_number(item_in(arguments, "Concrete Inputs", of.window), window) && window >= 0 &&
+            window < keys - 1)
             throw RowSkip("attention with a sliding window");
     }
 
-    void add_attention(std::string const& name, Json const& arguments, std::vector<Dims> const& dims, double time) {
+    void add_attention(AttentionOperator const& of, Json const& arguments, std::vector<Dims> const& dims, double time) {
         if (dims.size() < 2 || dims[0].size() != 4 || dims[1].size() != 4)
             throw RowSkip("attention without shapes, or over sequences of different lengths");
-        // [batch, sequence, heads, size], and heads before the sequence one level up.
-        bool const inner = name == "aten::_flash_attention_forward";
-        std::size_t const sequence = inner ? 1 : 2;
-        std::size_t const heads = inner ? 2 : 1;
-        if (item_in(arguments, "Concrete Inputs", inner ? 8 : 4) != "True")
+        std::size_t const sequence = of.sequence, heads = 3 - of.sequence;
+        if (item_in(arguments, "Concrete Inputs", of.dropout + 1) != "True")
             throw RowSkip("attention that is not known to be causal (record_shapes=True)");
-        check_dense(arguments, inner, dims[1][sequence]);
+        check_dense(of, arguments, dims[1][sequence]);
         if (dims[0][sequence] != dims[1][sequence]) throw RowSkip("attention after tokens that are in a cache");
         ImportedAttention const row{.source = source_of(request_, "kineto " + request_.name),
                                     .device = device_of(request_, device_),

@@ -127,17 +127,18 @@ void read_published(RowCells const& row, KernelCase& out) {
         throw RowSkip(fmt::format("no model of the kernel {}", kernel.substr(0, 40)));
     }
     if (pass != "fwd+bwd" && pass != "fwd") throw RowSkip(fmt::format("unknown pass '{}'", pass.substr(0, 40)));
-    out.with_backward = pass == "fwd+bwd";
+    bool const both = pass == "fwd+bwd";
+    if (both) out.passes = TimedPasses::both;
     // The figures' own count: half of 4 b h s^2 d under a causal mask, the backward pass 2.5 times that
     // (arXiv:2307.08691 sec. 4.1).
     auto const s = static_cast<double>(length);
     double const forward =
         (causal ? 2 : 4) * static_cast<double>(batch * heads) * s * s * static_cast<double>(head_dim);
     if (tflops && *tflops > 0)
-        out.measured = forward * (out.with_backward ? 3.5 : 1) * units::flop / (*tflops * (units::TFLOP / units::s));
+        out.measured = forward * (both ? 3.5 : 1) * units::flop / (*tflops * (units::TFLOP / units::s));
     out.what = attention;
     out.kind = in_memory ? "attention, unfused" : "attention, flash";
-    if (out.with_backward) out.kind += ", with backward";
+    if (both) out.kind += ", with backward";
 }
 
 CacheState cache_of(KernelTable table, RowCells const& row) {

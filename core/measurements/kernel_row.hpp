@@ -36,12 +36,15 @@ struct MemoryKernel {
 /// Whether the time of a product in a format that quantises its activations has that in it.
 enum class Quantised : std::uint8_t { with_product, before };
 
+/// The passes that one time of attention has in it.
+enum class TimedPasses : std::uint8_t { forward, backward, both };
+
 /// One measured kernel in the words of the cost models.
 struct KernelCase {
     std::variant<Gemm, Attention, DecodeAttention, MemoryKernel> what;
     CacheState cache = CacheState::hot;
     Quantised quantised = Quantised::with_product;
-    bool with_backward = false;  ///< forward and backward together
+    TimedPasses passes = TimedPasses::forward;
     std::string
         variant;  ///< of a product its `GemmFormat`, of attention "bf16/fp8" (compute/cache), else the kernel's name
     std::string kind;  ///< "product bf16", "prefill bf16/fp8", "decode bf16/bf16 grouped", ...

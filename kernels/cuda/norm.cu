@@ -42,11 +42,8 @@ struct Operands {
           d_bias(columns) {}
 
     void forward(cudaStream_t stream) const {
-        with_packs([&]<int Packs>() {
-            launch({static_cast<unsigned>(rows), row_threads(columns), stream},
-                   device::norm_forward<bf16, WithMean, Packs>, columns, x.data(), weight.data(), bias.data(), y.data(),
-                   means.data(), inverses.data());
-        });
+        launch({static_cast<unsigned>(rows), row_threads(columns), stream}, device::norm_forward<bf16, WithMean>,
+               columns, x.data(), weight.data(), bias.data(), y.data(), means.data(), inverses.data());
     }
     void backward(cudaStream_t stream) const {
         with_packs([&]<int Packs>() {

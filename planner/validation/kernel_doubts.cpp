@@ -133,7 +133,9 @@ void compare_with_larger(std::vector<Sized>& entries, std::vector<std::string>& 
 
 std::string kernel_text(KernelCase const& c) {
     return std::visit(Text{c}, c.what) + (c.cache == CacheState::cold ? ", cold" : "") +
-           (c.with_backward ? ", with backward" : "");
+           (c.passes == TimedPasses::both       ? ", with backward"
+            : c.passes == TimedPasses::backward ? ", backward"
+                                                : "");
 }
 
 std::vector<std::string> kernel_doubts(std::vector<std::optional<KernelCase>> const& cases) {
@@ -146,7 +148,7 @@ std::vector<std::string> kernel_doubts(std::vector<std::optional<KernelCase>> co
         Extents const e = std::visit(ExtentsOf{}, c.what);
         double const seconds = c.measured->base();
         std::string const kind =
-            fmt::format("{}|{}|{}|{}|", c.device, c.kind, static_cast<int>(c.cache), static_cast<int>(c.with_backward));
+            fmt::format("{}|{}|{}|{}|", c.device, c.kind, static_cast<int>(c.cache), static_cast<int>(c.passes));
         series[kind + s.name].push_back({.size = s.size, .seconds = seconds, .row = i});
         kinds[kind + e.name].push_back({.sizes = e.sizes, .seconds = seconds, .row = i});
     }

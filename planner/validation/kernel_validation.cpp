@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace sextant {
 namespace {
@@ -47,6 +48,14 @@ char const* what_it_stands_on(KernelSupport support) {
 KernelSupport support_of_training_attention(Attention const& a, AcceleratorProfile const& accelerator) {
     if (a.kernel != AttentionKernel::flash) return KernelSupport::by_class;
     return estimate_prefill(a, "bf16/bf16", accelerator, {.library = AttentionLibrary::training}).support;
+}
+
+constexpr int by_others = 2;  ///< the order of the split that has rows of other sources than the fit's
+
+/// The interval of a measurement by others than those of the fit.
+TimeInterval widened(TimeInterval factors) {
+    auto const farther = [](double factor) { return std::hypot(std::log(factor), spread_between_benchmarks); };
+    return {.low = std::exp(-farther(factors.low)), .high = std::exp(farther(factors.high))};
 }
 
 /// The kind of kernel and the variant under which a fit of this row would stand.
@@ -91,8 +100,9 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
             if (c.variant.starts_with("fp8/") && !accelerator.peak.contains(Precision::fp8))
                 throw RowSkip(fmt::format("{} has no fp8 attention", accelerator.name));
             if (!c.variant.empty()) return estimate_prefill(a, c.variant, accelerator, {});
-            Seconds time = attention_time(a, Pass::forward, accelerator, alone);
-            if (c.with_backward) time += attention_time(a, Pass::backward, accelerator, alone);
+            Seconds time;
+            if (c.passes != TimedPasses::backward) time += attention_time(a, Pass::forward, accelerator, alone);
+            if (c.passes != TimedPasses::forward) time += attention_time(a, Pass::backward, accelerator, alone);
             return {.time = time,
                     .factors = other_library_factors,
                     .support = support_of_training_attention(a, accelerator)};
@@ -118,7 +128,7 @@ RowGroup split_of(KernelCase const& c, AcceleratorProfile const& accelerator) {
     // A source is named by what stands before the first space: the repository, or the program that measured.
     std::string const source = c.source.substr(0, c.source.find(' '));
     if (std::find(own->sources.begin(), own->sources.end(), source) == own->sources.end())
-        return group(2, "measured by others than the fit's source");
+        return group(by_others, "measured by others than the fit's source");
     // A fit says which shapes it has seen; one that does not may have seen all but those that none sees.
     auto const& seen = own->find(kind, variant)->seen;
     bool const fitted = seen.empty() ? !is_held_out(c) : std::binary_search(seen.begin(), seen.end(), shape_mark(c));
@@ -171,13 +181,15 @@ ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row, std::o
             throw RowSkip(fmt::format("of another device than the calibration ({})", accelerator->name));
         KernelEstimate const estimate = predicted_time(c, *accelerator);
         p.time = estimate.time;
-        p.interval = {.low = estimate.factors.low, .high = estimate.factors.high};
+        RowGroup const split = split_of(c, *accelerator);
+        TimeInterval const factors = split.order == by_others ? widened(estimate.factors) : estimate.factors;
+        p.interval = {.low = factors.low, .high = factors.high};
         p.measured_time = c.measured;
         p.assumptions = c.assumptions;
         if (estimate.support != KernelSupport::measured)
             out.doubt = fmt::format("the model stands on: {}", what_it_stands_on(estimate.support));
         out.what = fmt::format("{}, {}", kernel_text(c), accelerator->name);
-        out.groups = {split_of(c, *accelerator),
+        out.groups = {split,
                       {.by = "kernel", .order = 0, .name = c.kind},
                       {.by = "kernel on device", .order = 0, .name = fmt::format("{}, {}", c.kind, accelerator->name)},
                       duration_group(*p.time)};

@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 using namespace sextant;
@@ -499,6 +501,25 @@ TEST_CASE("Kineto: groups of different ranks are different runs") {
         CHECK(row.nodes * row.per_node == 4);
         CHECK(row.microseconds == (row.nodes == 1 ? 20 : 90));
     }
+}
+
+TEST_CASE("Kineto: products and cuDNN's attention of a step on a GPU") {
+    std::ifstream file(SEXTANT_SOURCE_DIR "/tests/data/kineto_excerpt.json");
+    std::string const text{std::istreambuf_iterator<char>(file), {}};
+    ImportedTables const t = imported(text);
+    REQUIRE(t.products.size() == 2);
+    CHECK(t.products[0].device == "NVIDIA H200");
+    CHECK(std::array{t.products[0].m, t.products[0].n, t.products[0].k} ==
+          std::array<std::int64_t, 3>{32000, 2048, 8192});
+    CHECK(t.products[0].microseconds == Approx(1356.766));
+    REQUIRE(t.attention.size() == 1);  // two of one shape
+    CHECK(t.attention[0].batch == 4);
+    CHECK(t.attention[0].length == 2048);
+    CHECK(t.attention[0].heads == 32);
+    CHECK(t.attention[0].head_dim == 64);
+    CHECK(t.attention[0].microseconds > 150);
+    CHECK(t.attention[0].microseconds < 250);
+    CHECK(t.skipped.at("no model of the operator 'aten::_cudnn_attention_backward'") == 1);
 }
 
 TEST_CASE("Kineto: attention with a window or with dropout is not full attention") {

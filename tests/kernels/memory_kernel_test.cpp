@@ -37,7 +37,7 @@ void check_norm(Norm kind) {
     auto y = unwritten<bf16>(rows * columns), dx = y;
     auto means = unwritten<float>(rows), inverses = means, d_weight = unwritten<float>(columns), d_bias = d_weight;
     launch(rows, 64, [&] {
-        device::norm_forward<bf16, WithMean, device::most_norm_packs>(columns, x.data(), weight.data(), bias.data(),
+        device::norm_forward<bf16, WithMean>(columns, x.data(), weight.data(), bias.data(),
                                                                       y.data(), means.data(), inverses.data());
     });
     unsigned const blocks = 2, threads = 64;

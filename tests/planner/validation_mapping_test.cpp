@@ -404,6 +404,8 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(family("Primus (TorchTitan)") == "torchtitan");
     CHECK(family("LLM Foundry") == "fsdp");
     CHECK(family("PyTorch FSDP2") == "torchtitan");
+    CHECK(family("PyTorch 2.11.0 FSDP2 compiled, one device") == "torchtitan");
+    CHECK(family("PyTorch 2.11.0 FSDP2 eager, one device") == "fsdp");
     CHECK(family("GPT-NeoX") == "deepspeed");
     CHECK(family("an unheard-of stack") == "generic");
 }

@@ -6,6 +6,52 @@ namespace sextant::bench::device {
 
 constexpr float norm_epsilon_f = 1e-5f;
 
+/// LayerNorm (WithMean) or RMSNorm of one row per block: y = (x - mean) * inverse * weight + bias. Keeps mean and
+/// inverse of each row for the backward pass. `columns` is a multiple of 8.
+template <class T, bool WithMean>
+__global__ void norm_forward(std::int64_t columns, T const* x, T const* weight, T const* bias, T* y, float* means,
+                             float* inverses) {
+    std::int64_t const row = blockIdx.x;
+    T const* const in = x + row * columns;
+    std::int64_t const first = static_cast<std::int64_t>(threadIdx.x) * width;
+    std::int64_t const step = static_cast<std::int64_t>(blockDim.x) * width;
+    float mean = 0;
+    if constexpr (WithMean) {
+        float sum = 0;
+        for (std::int64_t c = first; c < columns; c += step) {
+            auto const pack = load_pack(in + c);
+            for (int i = 0; i < width; ++i)
+                sum += to_float(pack.values[i]);
+        }
+        mean = block_sum(sum) / static_cast<float>(columns);
+    }
+    float squares = 0;
+    for (std::int64_t c = first; c < columns; c += step) {
+        auto const pack = load_pack(in + c);
+        for (int i = 0; i < width; ++i) {
+            float const off = to_float(pack.values[i]) - mean;
+            squares += off * off;
+        }
+    }
+    float const inverse = rsqrtf(block_sum(squares) / static_cast<float>(columns) + norm_epsilon_f);
+    for (std::int64_t c = first; c < columns; c += step) {
+        auto const pack = load_pack(in + c), scale = load_pack(weight + c);
+        Pack<T> result;
+        Pack<T> shift;
+        if constexpr (WithMean) shift = load_pack(bias + c);
+        for (int i = 0; i < width; ++i) {
+            float value = (to_float(pack.values[i]) - mean) * inverse * to_float(scale.values[i]);
+            if constexpr (WithMean) value += to_float(shift.values[i]);
+            result.values[i] = from_float<T>(value);
+        }
+        store_pack(y + row * columns + c, result);
+    }
+    if (threadIdx.x == 0) {
+        if constexpr (WithMean) means[row] = mean;
+        inverses[row] = inverse;
+    }
+}
+
 /// Packs of 8 elements of one row that a thread keeps in registers: columns <= Packs * 8 * threads.
 constexpr int most_norm_packs = 4;
 
@@ -39,41 +85,6 @@ struct RowPart {
             if (first(p) < columns) store_pack(row + first(p), packs[p]);
     }
 };
-
-/// LayerNorm (WithMean) or RMSNorm of one row per block: y = (x - mean) * inverse * weight + bias. Keeps mean and
-/// inverse of each row for the backward pass. `columns` is a multiple of 8.
-template <class T, bool WithMean, int Packs>
-__global__ void norm_forward(std::int64_t columns, T const* x, T const* weight, T const* bias, T* y, float* means,
-                             float* inverses) {
-    std::int64_t const row = blockIdx.x;
-    using Part = RowPart<T, Packs>;
-    Part in, scale, shift;
-    in.load(x + row * columns, columns);
-    scale.load(weight, columns);
-    if constexpr (WithMean) shift.load(bias, columns);
-    float mean = 0;
-    if constexpr (WithMean) {
-        float sum = 0;
-        Part::visit(columns, [&](int p, int i) { sum += to_float(in.packs[p].values[i]); });
-        mean = block_sum(sum) / static_cast<float>(columns);
-    }
-    float squares = 0;
-    Part::visit(columns, [&](int p, int i) {
-        float const off = to_float(in.packs[p].values[i]) - mean;
-        squares += off * off;
-    });
-    float const inverse = rsqrtf(block_sum(squares) / static_cast<float>(columns) + norm_epsilon_f);
-    Part::visit(columns, [&](int p, int i) {
-        float value = (to_float(in.packs[p].values[i]) - mean) * inverse * to_float(scale.packs[p].values[i]);
-        if constexpr (WithMean) value += to_float(shift.packs[p].values[i]);
-        in.packs[p].values[i] = from_float<T>(value);
-    });
-    in.store(y + row * columns, columns);
-    if (threadIdx.x == 0) {
-        if constexpr (WithMean) means[row] = mean;
-        inverses[row] = inverse;
-    }
-}
 
 constexpr int most_norm_threads = 512;
 

@@ -118,6 +118,39 @@ TEST_CASE("bench rows: what no model is for is skipped with a reason") {
           "a copy over a link, not memory");
 }
 
+TEST_CASE("bench rows: a cold kernel of a GPU is taken without its start, which the two events have between them") {
+    auto cold = product("cuda", "bf16");
+    cold[8].second = "cold";
+    cold[9].second = "stream";
+    REQUIRE(case_of(cold).measured);
+    CHECK(*case_of(cold).measured / units::us == Approx(9.5));
+    CHECK(*case_of(product("cuda", "bf16")).measured / units::us == Approx(12.5));
+    cold[10].second = "5.9";
+    CHECK(skip_of(cold) == "cold, and no longer than its start takes");
+    cold[1].second = "host";
+    CHECK(*case_of(cold).measured / units::us == Approx(5.9));
+}
+
+TEST_CASE("bench rows: attention of a library is that of a training step, pass by pass") {
+    std::vector<std::pair<std::string_view, std::string>> row{
+        {"bench", "attention"}, {"backend", "cuda"}, {"device", "x"},     {"kernel", "sdpa_cudnn_forward"},
+        {"dtype", "bf16"},      {"batch", "2"},      {"seq_q", "1024"},   {"seq_kv", "1024"},
+        {"heads", "32"},        {"kv_heads", "8"},   {"head_dim", "128"}, {"causal", "1"},
+        {"cache", "hot"},       {"launch", "graph"}, {"median_us", "100"}};
+    KernelCase const forward = case_of(row);
+    CHECK(forward.variant.empty());  // no kernel of a serving engine
+    CHECK(forward.kind == "attention, sdpa_cudnn");
+    CHECK(forward.passes == TimedPasses::forward);
+    row[3].second = "sdpa_flash_backward";
+    CHECK(case_of(row).kind == "attention, sdpa_flash, backward");
+    CHECK(case_of(row).passes == TimedPasses::backward);
+    row[3].second = "flash_backward";
+    CHECK(skip_of(row) == "no fit of the attention 'flash_backward'");
+    row[3].second = "sdpa_flash_backward";
+    row[11].second = "0";
+    CHECK(skip_of(row) == "no model of attention without a causal mask");
+}
+
 TEST_CASE("bench rows: JSON lines are the same rows, and a line that was cut off is dropped") {
     std::string const text =
         "{\"bench\": \"gemm\", \"backend\": \"host\", \"device\": \"A, \\\"B\\\"\", \"m\": 64, \"median_us\": 1.5, "
