@@ -247,6 +247,19 @@ std::vector<DeviceRows const*> twins_of(DeviceRows const& device, std::vector<De
     return twins;
 }
 
+/// Names the sources of a fit whose rows are of some of the device's only.
+void name_sources(KernelCalibration& calibration, DeviceRows const& device) {
+    for (KernelGroup const& group : group_kernels(device.rows)) {
+        std::set<std::string> of_group;
+        for (KernelMeasurement const& measured : group.rows)
+            of_group.insert(short_source(measured.row.source));
+        if (of_group == device.sources) continue;
+        for (KernelFit& fit : calibration.fits)
+            if (fit.kind == group.kind && fit.variant == group.variant)
+                fit.sources.assign(of_group.begin(), of_group.end());
+    }
+}
+
 int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     auto const devices = read_rows(request, nullptr, context);
     std::string const command = "sextant calibrate fit --kernels FILE.csv... --catalogue FOLDER";
@@ -274,6 +287,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
         own.devices = {d.name};
         own.command = command;
         own.sources.assign(d.sources.begin(), d.sources.end());
+        name_sources(own, d);
         for (DeviceRows const* twin : twins)
             own.sources.push_back(
                 fmt::format("{}, of the same chip: beside its rows where attention is not measured", twin->name));
@@ -341,6 +355,7 @@ void keep_others(KernelCalibration& own, AcceleratorProfile const& device, Comma
     for (KernelFit const& fit : device.kernels->fits) {
         if (own.find(fit.kind, fit.variant) != nullptr) continue;
         own.fits.push_back(fit);
+        if (fit.sources.empty()) own.fits.back().sources = device.kernels->sources;
         kept += fmt::format("{}{} {}", kept.empty() ? "" : ", ", name_of(fit.kind), fit.variant);
     }
     std::string const from = fmt::format("shipped calibration '{}'", device.kernels->name);

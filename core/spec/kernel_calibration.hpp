@@ -48,7 +48,8 @@ struct KernelFit {
     double large_efficiency = 0;                 ///< median fraction of peak of the largest shapes; 0: not known
     /// Of prefill: `attention_forward_efficiency` of the devices measured, their median; 0: not stated.
     double profile_efficiency = 0;
-    std::int64_t rows = 0;            ///< that the constants were fitted to
+    std::int64_t rows = 0;             ///< that the constants were fitted to
+    std::vector<std::string> sources;  ///< of its rows; empty: all of the calibration's
     std::vector<std::uint32_t> seen;  ///< their shapes, each a `shape_mark`, ascending; empty: not stated
     HeldOutError held_out;
     std::vector<KernelInterval> intervals;  ///< inside the residual's range, by predicted time

@@ -103,6 +103,8 @@ KernelFit read_fit(ObjectReader in) {
         check_range(fit.profile_efficiency, 0, 2, in, "profile_efficiency");
     }
     fit.rows = row_count(in);
+    in.allow("sources");
+    if (in.has("sources")) fit.sources = in.texts("sources");
     in.allow("seen");
     if (in.has("seen")) fit.seen = read_marks(in, "seen");
     ObjectReader held_out = in.object("held_out");
@@ -162,8 +164,10 @@ std::string marks_json(std::vector<std::uint32_t> const& marks) {
 }
 
 std::string fit_json(KernelFit const& fit) {
-    std::string out = fmt::format("    {{\"kernel\": {}, \"variant\": {}, \"rows\": {},\n     \"constants\": {{",
+    std::string out = fmt::format("    {{\"kernel\": {}, \"variant\": {}, \"rows\": {},\n",
                                   json_text(Json(name_of(fit.kind))), json_text(Json(fit.variant)), fit.rows);
+    if (!fit.sources.empty()) out += fmt::format("     \"sources\": {},\n", json_text(Json(fit.sources)));
+    out += "     \"constants\": {";
     auto const constants = kernel_constants(fit.kind);
     for (std::size_t i = 0; i < constants.size(); ++i) {
         out += fmt::format("{}\n       {}: {{\"value\": {}", i > 0 ? "," : "", json_text(Json(constants[i].name)),

@@ -123,14 +123,15 @@ RowGroup split_of(KernelCase const& c, AcceleratorProfile const& accelerator) {
     };
     auto const& own = accelerator.kernels;
     auto const [kind, variant] = fit_key(c, accelerator);
-    if (!own || own->is_class() || own->find(kind, variant) == nullptr)
-        return group(3, "kernel not measured on this device");
+    KernelFit const* const fit = own && !own->is_class() ? own->find(kind, variant) : nullptr;
+    if (fit == nullptr) return group(3, "kernel not measured on this device");
     // A source is named by what stands before the first space: the repository, or the program that measured.
     std::string const source = c.source.substr(0, c.source.find(' '));
-    if (std::find(own->sources.begin(), own->sources.end(), source) == own->sources.end())
+    auto const& sources = fit->sources.empty() ? own->sources : fit->sources;
+    if (std::find(sources.begin(), sources.end(), source) == sources.end())
         return group(by_others, "measured by others than the fit's source");
     // A fit says which shapes it has seen; one that does not may have seen all but those that none sees.
-    auto const& seen = own->find(kind, variant)->seen;
+    auto const& seen = fit->seen;
     bool const fitted = seen.empty() ? !is_held_out(c) : std::binary_search(seen.begin(), seen.end(), shape_mark(c));
     return !fitted ? group(0, "held out of the fit") : group(1, "fitted");
 }
