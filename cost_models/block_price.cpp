@@ -139,7 +139,7 @@ void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection con
             priced.latency = cost.latency(c->bytes);
             priced.launches = 1;
         } else {
-            Product const product = kernel(op, selection.pass, selection.sums, plan.gradients);
+            Product const product = kernel(op, selection.pass, selection.sums, gradient_format(plan));
             priced.compute = product.time;
             priced.weight = product.weight;
             priced.launches = kernel_count(op, selection.pass);

@@ -47,8 +47,9 @@ GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, 
 double optimizer_saving(Optimizer optimizer) {
     switch (optimizer) {
         case Optimizer::adamw: return 0;
-        case Optimizer::adamw_bf16: return 4;  // moments in bf16
-        case Optimizer::adamw_8bit: return 6;  // moments in 8 bit (block-wise scales below 1 %)
+        case Optimizer::adamw_bf16:
+        case Optimizer::adamw_pure_bf16: return 4;  // moments in bf16; the weights of the latter are the caller's
+        case Optimizer::adamw_8bit: return 6;       // moments in 8 bit (block-wise scales below 1 %)
         case Optimizer::sgd:
         case Optimizer::muon: return 4;  // momentum only; Muon's embeddings are added back by the caller
     }
@@ -78,17 +79,28 @@ double expert_shards(ParallelPlan const& plan) {
     return static_cast<double>(std::max<std::int64_t>(1, plan.shard_group * plan.tp / (plan.ep * plan.expert_tp)));
 }
 
-StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards) {
+namespace {
+
+/// Before sharding and offload.
+StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& plan) {
+    // In bf16 throughout, whatever a framework keeps for other optimizers.
+    if (plan.optimizer == Optimizer::adamw_pure_bf16) return {.weights = 2, .gradients = 2, .optimizer = 2 * 2};
     bool const fp16 = plan.precision == Precision::fp16;
     double gradient = fp16 ? framework.fp16_gradient_bytes.value : framework.gradient_bytes.value;
     // What is added up in bf16 is not wider than the weights that it is for.
     if (plan.gradients == GradientFormat::bf16) gradient = std::min(gradient, framework.weight_bytes.value);
     double const master =
         (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) - optimizer_saving(plan.optimizer);
-    StateBytes bytes;
-    bytes.weights = framework.weight_bytes.value / (plan.zero >= 3 ? shards : 1);
-    bytes.gradients = gradient / (plan.zero >= 2 ? shards : 1);
-    bytes.optimizer = std::max(0.0, master) / (plan.zero >= 1 ? shards : 1);
+    return {.weights = framework.weight_bytes.value, .gradients = gradient, .optimizer = std::max(0.0, master)};
+}
+
+}  // namespace
+
+StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards) {
+    StateBytes bytes = whole_state(framework, plan);
+    if (plan.zero >= 3) bytes.weights /= shards;
+    if (plan.zero >= 2) bytes.gradients /= shards;
+    if (plan.zero >= 1) bytes.optimizer /= shards;
     if (offloads_optimizer(plan)) {
         bytes.host = bytes.optimizer;
         bytes.optimizer = 0;

@@ -89,7 +89,7 @@ Bytes other_logits(StageLoad const& load, FrameworkMemory const& framework, doub
 /// Those of a microbatch at its loss.
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
-/// What an optimizer holds less of a parameter, in bytes, than AdamW with its moments in fp32.
+/// What an optimizer holds less of a parameter in moments, in bytes, than AdamW with both in fp32.
 double optimizer_saving(Optimizer optimizer);
 
 /// Bytes of frozen weights in the formats that they are held in. Source: docs/memory.md, "Adapters".

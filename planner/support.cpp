@@ -26,7 +26,8 @@ constexpr StepInterval waiting_interval{.low = 0.914, .high = 1.26, .rows = 142}
 constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
                                         Schedule::overlapped};
 
-constexpr std::array measured_optimizers{Optimizer::adamw};
+/// The second by steps on one GPU: torchtune's and those of kernels/train_step.
+constexpr std::array measured_optimizers{Optimizer::adamw, Optimizer::adamw_pure_bf16};
 
 /// The other 16-bit format of products, where the device multiplies both at one rate; else empty.
 std::string_view sister_of(AcceleratorProfile const& a, std::string_view variant) {

@@ -59,7 +59,7 @@ struct CallBuilder {
                   bytes_per_parameter * parameters / layers * B + frozen / layers, g.shard, g.stride);
     }
     void build(ParallelPlan const& plan, FrameworkTiming const& f) const {
-        double const gradient = sent_gradient_bytes(f, plan.gradients);
+        double const gradient = sent_gradient_bytes(f, gradient_format(plan));
         double const weight = f.weight_bytes_sent.value;
         if (plan.zero == 0 || g.shard == 1) {
             add(Moment::backward_last, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
@@ -127,11 +127,29 @@ Seconds exposed(Seconds transfer, Window const& pass, Window const& between, dou
 
 constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // assumed, host memory per accelerator
 constexpr double host_update_bytes = 28;                                     // fp32 AdamW: read 16, write 12
+/// AdamW with all in bf16: reads gradient, weight and two moments, writes weight and moments.
+constexpr double pure_bf16_update_bytes = 4 * 2 + 3 * 2;
+
+/// Bytes that the update of one parameter reads and writes where its state lies.
+double update_bytes(ParallelPlan const& plan, FrameworkTiming const& f) {
+    if (plan.optimizer == Optimizer::adamw_pure_bf16) return pure_bf16_update_bytes;
+    if (offloads_optimizer(plan)) return host_update_bytes;
+    // What is not held is neither read nor written.
+    double const narrower = f.gradient_bytes_sent.value - sent_gradient_bytes(f, gradient_format(plan));
+    return std::max(0.0, f.optimizer_bytes_per_parameter.value - narrower - 2 * optimizer_saving(plan.optimizer));
+}
+
+/// Bytes between device and host for the update of one parameter whose optimizer state is in host memory: gradients go,
+/// weights come back; weights go, too, where no fp32 copy of them is there.
+double offloaded_update_bytes(ParallelPlan const& plan, FrameworkTiming const& f) {
+    double const weights = plan.optimizer == Optimizer::adamw_pure_bf16 ? 2 : 1;
+    return sent_gradient_bytes(f, gradient_format(plan)) + weights * f.weight_bytes_sent.value;
+}
 
 /// Bytes of one layer's gradients that the two copies of a stage all-reduce.
 Bytes exchanged_by_copies(double parameters, double shards, double layers, ParallelPlan const& plan,
                           FrameworkTiming const& f) {
-    return sent_gradient_bytes(f, plan.gradients) * parameters / (plan.zero >= 1 ? shards : 1) / layers * B;
+    return sent_gradient_bytes(f, gradient_format(plan)) * parameters / (plan.zero >= 1 ? shards : 1) / layers * B;
 }
 
 /// All-reduce of the gradients between the two copies of a stage, layer by layer; zero where there is one.
@@ -290,16 +308,12 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     double const expert_ranks = plan.zero >= 1 ? expert_shards(plan) : 1;
     double const updated = load.parameters.dense / dense_ranks + load.parameters.expert / expert_ranks;
     if (offloads_optimizer(plan)) {
-        double const moved = (sent_gradient_bytes(f, plan.gradients) + f.weight_bytes_sent.value) * updated;
-        time.offload =
-            moved * B / accelerator.host_bandwidth.value + host_update_bytes * updated * B / host_update_bandwidth;
+        time.offload = offloaded_update_bytes(plan, f) * updated * B / accelerator.host_bandwidth.value +
+                       update_bytes(plan, f) * updated * B / host_update_bandwidth;
         return time;
     }
     BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;
-    // What is not held is neither read nor written.
-    double const narrower = f.gradient_bytes_sent.value - sent_gradient_bytes(f, plan.gradients);
-    double const bytes = f.optimizer_bytes_per_parameter.value - narrower - 2 * optimizer_saving(plan.optimizer);
-    time.optimizer = std::max(0.0, bytes) * updated * B / memory;
+    time.optimizer = update_bytes(plan, f) * updated * B / memory;
     if (plan.optimizer == Optimizer::muon)
         time.optimizer += orthogonalization_time(load.parameters, dense_ranks, expert_ranks, accelerator, f);
     return time;

@@ -15,7 +15,10 @@ void add_run_options(CLI::App& app, GoodputOptions& o) {
         ->option_text("NAME|FILE.json");
     app.add_option("--gpus-per-node", o.gpus_per_node, "accelerators of a node (default: 8)")->option_text("N");
     app.add_option("--framework", o.framework, "whose state layout (default: megatron)")->option_text("NAME");
-    app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon")->option_text("NAME");
+    app.add_option("--optimizer", o.optimizer,
+                   "adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (no fp32 copy of the weights), "
+                   "sgd or muon")
+        ->option_text("NAME");
     app.add_option("--precision", o.precision, "bf16 (default), fp16, fp8, fp32, ...")->option_text("NAME");
     for (auto const& [flag, target] : {std::pair{"--tp", &o.tp}, {"--pp", &o.pp}, {"--cp", &o.cp}, {"--ep", &o.ep}})
         app.add_option(flag, *target, "of the plan: what each rank writes")->option_text("N");

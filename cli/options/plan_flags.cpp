@@ -99,7 +99,10 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
     app.add_option("--gradients", o.gradients,
                    "usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)")
         ->group("Plan");
-    app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)")
+    app.add_option(
+           "--optimizer", o.optimizer,
+           "adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the "
+           "weights), sgd or muon (default: adamw)")
         ->group("Plan");
     app.add_flag_callback(
            "--sequence-parallel", [&o] { o.sequence_parallel = true; },

@@ -1,6 +1,7 @@
 #include "cli/options/plan_options.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/plan_check.hpp"
 #include "core/graph/usual_stages.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
@@ -96,6 +97,8 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     ParallelPlan plan;
     plan.precision = precision_of(o, cluster);
     plan.optimizer = optimizer_from(o.optimizer, "--optimizer");
+    if (!goes_with(plan.optimizer, plan.precision))
+        throw InputError("--optimizer: {}", optimizer_refusal(plan.optimizer, plan.precision));
     plan.attention = attention_of(o);
     plan.dropout = o.dropout ? Switch::on : Switch::off;
     plan.fused_cross_entropy = o.fused_cross_entropy ? Switch::on : Switch::off;

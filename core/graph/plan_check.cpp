@@ -54,6 +54,8 @@ Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& wo
         return fault(detail, PlanProblem::not_positive,
                      "gradients in bf16 with precision {} (bf16, fp8 or fp4, whose weights are in bf16)",
                      name_of(plan.precision));
+    if (!goes_with(plan.optimizer, plan.precision))
+        return fault(detail, PlanProblem::not_positive, "{}", optimizer_refusal(plan.optimizer, plan.precision));
     if (plan.optimizer == Optimizer::muon && offloads_optimizer(plan))
         return fault(detail, PlanProblem::not_positive,
                      "Muon's state in host memory is not modelled: its update multiplies matrices (offload none or "
@@ -285,6 +287,17 @@ void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload co
 }
 
 bool takes_bf16_gradients(Precision precision) { return precision == Precision::bf16 || is_narrow(precision); }
+
+bool goes_with(Optimizer optimizer, Precision precision) {
+    return optimizer != Optimizer::adamw_pure_bf16 || takes_bf16_gradients(precision);
+}
+
+std::string optimizer_refusal(Optimizer optimizer, Precision precision) {
+    return fmt::format(
+        "optimizer {} with precision {} (it goes with bf16, fp8 or fp4, whose weights are in bf16; adamw-bf16 keeps "
+        "fp32 weights and goes with any)",
+        name_of(optimizer), name_of(precision));
+}
 
 std::int64_t microbatches(ParallelPlan const& plan, Workload const& workload) {
     return workload.global_batch / (plan.dp * plan.micro_batch);

@@ -50,6 +50,10 @@ void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload co
 /// Whether gradients can be in bf16: products are in bf16, or narrower with weights in bf16.
 bool takes_bf16_gradients(Precision precision);
 
+/// Whether an optimizer's state goes with products of this precision, and the sentence where it does not.
+bool goes_with(Optimizer optimizer, Precision precision);
+std::string optimizer_refusal(Optimizer optimizer, Precision precision);
+
 /// Microbatches per step and pipeline: global_batch / (dp * micro_batch).
 std::int64_t microbatches(ParallelPlan const& plan, Workload const& workload);
 

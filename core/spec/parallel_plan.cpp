@@ -38,6 +38,7 @@ constexpr Named<Optimizer> optimizers[] = {
     {Optimizer::adamw, "adamw"},
     {Optimizer::adamw_bf16, "adamw-bf16"},
     {Optimizer::adamw_8bit, "adamw-8bit"},
+    {Optimizer::adamw_pure_bf16, "adamw-pure-bf16"},
     {Optimizer::sgd, "sgd"},
     {Optimizer::muon, "muon"},
 };

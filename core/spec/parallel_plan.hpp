@@ -28,7 +28,9 @@ enum class Recompute : std::uint8_t { none, selective, full };
 enum class Offload : std::uint8_t { none, optimizer, activations, optimizer_and_activations };
 /// How context parallelism moves keys and values.
 enum class ContextParallel : std::uint8_t { ring, all_gather, ulysses };
-enum class Optimizer : std::uint8_t { adamw, adamw_bf16, adamw_8bit, sgd, muon };
+/// `adamw_bf16` and `adamw_8bit` keep fp32 weights and narrow the moments. `adamw_pure_bf16` has weights, gradients and
+/// both moments in bf16 and no fp32 copy: torch.optim.AdamW on a model in bf16, as torchtune's `dtype=bf16` runs it.
+enum class Optimizer : std::uint8_t { adamw, adamw_bf16, adamw_8bit, adamw_pure_bf16, sgd, muon };
 /// One fused kernel; or scores in memory, and their softmax in a kernel of its own with the mask (Megatron's) or in
 /// fp32 by kernels for each operation (PyTorch's, `attn_implementation="eager"`).
 enum class AttentionKernel : std::uint8_t { flash, unfused, eager };
@@ -95,6 +97,11 @@ struct ParallelPlan {
     [[nodiscard]] std::int64_t world_size() const { return dp * tp * pp * cp; }
     [[nodiscard]] std::int64_t expert_dp() const { return dp * cp * tp / (ep * expert_tp); }
 };
+
+/// What gradients are held, added up and sent in: in bf16 where all that the optimizer works on is.
+constexpr GradientFormat gradient_format(ParallelPlan const& plan) {
+    return plan.optimizer == Optimizer::adamw_pure_bf16 ? GradientFormat::bf16 : plan.gradients;
+}
 
 /// What of the training state and of the activations lies in host memory.
 constexpr bool offloads_optimizer(ParallelPlan const& plan) {

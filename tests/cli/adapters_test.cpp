@@ -55,6 +55,17 @@ TEST_CASE("estimate --lora-rank: the plan, the trained parameters and less of ev
     CHECK(packed.at("graph_digest") != lora.at("graph_digest"));
 }
 
+TEST_CASE(
+    "estimate --lora-rank --optimizer adamw-pure-bf16: the adapters' state is in bf16, frozen weights are as before") {
+    Json const lora = answer("estimate", {"--tp", "2", "--lora-rank", "16"});
+    Json const pure = answer("estimate", {"--tp", "2", "--lora-rank", "16", "--optimizer", "adamw-pure-bf16"});
+    auto const bytes = [](Json const& json, char const* part) { return json.at("memory").at(part).get<double>(); };
+    CHECK(bytes(pure, "weights_bytes") == bytes(lora, "weights_bytes"));
+    CHECK(bytes(pure, "gradients_bytes") == bytes(lora, "gradients_bytes") / 2);
+    CHECK(bytes(pure, "optimizer_bytes") == bytes(lora, "optimizer_bytes") / 3);
+    CHECK(pure.at("iteration_time_s") <= lora.at("iteration_time_s"));
+}
+
 TEST_CASE("estimate --lora-rank: the text says what is trained and how MFU is counted") {
     RunResult const result = run_sextant(question("estimate", {"--lora-rank", "16", "--base-weights", "nf4"}));
     CHECK(result.code == 0);

@@ -321,6 +321,15 @@ TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]")
     check_refused(plan + Arguments{"--recompute-modules", "moe"}, "--recompute-modules", "nothing to recompute");
     check_refused(estimate + Arguments{"--gradients", "fp32"}, "--gradients", "usual, bf16");
     check_refused(estimate + Arguments{"--gradients", "bf16", "--precision", "fp16"}, "gradients in bf16", "fp16");
+    for (Arguments const& command : {estimate, plan})
+        for (char const* precision : {"fp16", "fp32"})
+            check_refused(command + Arguments{"--optimizer", "adamw-pure-bf16", "--precision", precision},
+                          "adamw-pure-bf16", precision, "bf16, fp8 or fp4");
+    check_refused(
+        {"goodput", "--gpus", "64", "--parameters", "8e9", "--optimizer", "adamw-pure-bf16", "--precision", "fp16"},
+        "adamw-pure-bf16", "fp16", "bf16, fp8 or fp4");
+    check_refused(estimate + Arguments{"--optimizer", "adamw-pur-bf16"}, "unknown optimizer 'adamw-pur-bf16'",
+                  "did you mean 'adamw-pure-bf16'", "adamw-8bit, adamw-pure-bf16, sgd");
     check_refused(estimate + Arguments{"--recompute-layers", "33", "--recompute", "full"}, "33", "32");
     check_refused(estimate + Arguments{"--shard-group", "3", "--dp", "4", "--zero", "3"}, "shard group 3", "4");
     check_refused(estimate + Arguments{"--shard-group", "2", "--dp", "4", "--zero", "0"}, "--shard-group", "ZeRO 0");

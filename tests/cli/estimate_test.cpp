@@ -221,6 +221,10 @@ TEST_CASE("estimate: options act in the direction they should", "[INV-15]") {
     CHECK(narrow.at("plan").at("gradients") == "bf16");
     CHECK(number(narrow, "iteration_time_s") <= number(base, "iteration_time_s"));
     CHECK(peak(narrow) < peak(base));
+    Json const pure = answer(gpt3 + Arguments{"--optimizer", "adamw-pure-bf16"});
+    CHECK(pure.at("plan").at("optimizer") == "adamw-pure-bf16");
+    CHECK(number(pure, "iteration_time_s") < number(narrow, "iteration_time_s"));
+    CHECK(peak(pure) < peak(narrow));
     Json const unsharded = answer(gpt3 + Arguments{"--zero", "0"});
     CHECK(peak(unsharded) > peak(base));
     Json const offloaded = answer(gpt3 + Arguments{"--offload", "optimizer"});

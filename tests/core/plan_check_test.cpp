@@ -85,6 +85,12 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
              p.vpp = 2;
          },
          PlanProblem::schedule, "vpp 2 with schedule zb-h1"},
+        {"all of the state in bf16 beside products in fp16",
+         [](auto&, auto& p, auto&) {
+             p.optimizer = Optimizer::adamw_pure_bf16;
+             p.precision = Precision::fp16;
+         },
+         PlanProblem::not_positive, "it goes with bf16, fp8 or fp4"},
         {"chunks without a pipeline",
          [](auto&, auto& p, auto&) {
              p.schedule = Schedule::breadth_first;

@@ -162,6 +162,8 @@ TEST_CASE("BLOOM's full checkpoint: 14 bytes of each parameter, the 2.3 TB that 
     CHECK(checkpoint_bytes_per_parameter(megatron.memory, Optimizer::adamw_bf16, Precision::bf16) == 10);
     FrameworkProfile const fsdp = find_framework("fsdp", "test");
     CHECK(checkpoint_bytes_per_parameter(fsdp.memory, Optimizer::adamw, Precision::bf16) == 12);
+    for (FrameworkProfile const& framework : {megatron, fsdp})  // weights and moments, no fp32 copy
+        CHECK(checkpoint_bytes_per_parameter(framework.memory, Optimizer::adamw_pure_bf16, Precision::bf16) == 6);
 }
 
 TEST_CASE("a checkpoint takes the longer of the busiest node's time and the aggregate's") {

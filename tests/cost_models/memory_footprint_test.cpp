@@ -48,7 +48,8 @@ TEST_CASE("a higher ZeRO stage never holds more state, and never has a higher pe
         ParallelPlan plan;
         plan.dp = pick<std::int64_t>(random, {2, 8, 64, 1024});
         plan.precision = pick(random, {Precision::bf16, Precision::fp16});
-        plan.optimizer = pick(random, {Optimizer::adamw, Optimizer::adamw_bf16, Optimizer::adamw_8bit, Optimizer::sgd});
+        plan.optimizer = pick(random, {Optimizer::adamw, Optimizer::adamw_bf16, Optimizer::adamw_8bit,
+                                       Optimizer::adamw_pure_bf16, Optimizer::sgd});
         StageMemory before = stage_memory(load, plan, plain_memory());
         for (int zero = 1; zero <= 3; ++zero) {
             plan.zero = zero;
@@ -119,6 +120,25 @@ TEST_CASE("optimizers hold 12 bytes per parameter less what they leave out", "[I
     StageLoad load;
     load.parameters = {.dense = 1e9, .embedding = 2e8};
     CHECK(stage_memory(load, plan, plain_memory()).optimizer.base() == Approx(8e9 + 4 * 2e8));  // Adam on the embedding
+}
+
+TEST_CASE("all of the state in bf16 is 8 bytes per parameter under any framework, shared as ZeRO shares it",
+          "[INV-20]") {
+    FrameworkMemory memory = plain_memory();
+    memory.weight_bytes.value = GENERATE(2.0, 4.0);
+    memory.gradient_bytes.value = GENERATE(2.0, 4.0);
+    memory.master_bytes.value = GENERATE(8.0, 12.0);
+    ParallelPlan plan{.zero = GENERATE(0, 1, 2, 3), .optimizer = Optimizer::adamw_pure_bf16};
+    StateBytes const bytes = state_bytes(memory, plan, 4);
+    CHECK(bytes.weights == (plan.zero >= 3 ? 0.5 : 2));
+    CHECK(bytes.gradients == (plan.zero >= 2 ? 0.5 : 2));
+    CHECK(bytes.optimizer == (plan.zero >= 1 ? 1 : 4));
+    CHECK(bytes.host == 0);
+    plan.offload = Offload::optimizer;
+    StateBytes const offloaded = state_bytes(memory, plan, 4);
+    CHECK(offloaded.optimizer == 0);
+    CHECK(offloaded.host == bytes.optimizer);
+    CHECK(offloaded.weights == bytes.weights);
 }
 
 TEST_CASE("gradients in bf16 take the weights' two bytes, and nothing where they do already", "[INV-20]") {

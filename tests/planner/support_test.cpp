@@ -123,6 +123,8 @@ TEST_CASE("support: experts of a framework without such rows, modes of cp and op
     plan.cp_mode = ContextParallel::ulysses;
     CHECK(any_has(terms("h100-sxm", plan), "cp mode ulysses"));
     CHECK_FALSE(any_has(terms("h100-sxm", plan), "optimizer"));
+    plan.optimizer = Optimizer::adamw_pure_bf16;
+    CHECK_FALSE(any_has(terms("h100-sxm", plan), "optimizer"));
     for (Optimizer const unmeasured : {Optimizer::sgd, Optimizer::muon, Optimizer::adamw_8bit, Optimizer::adamw_bf16}) {
         plan.optimizer = unmeasured;
         CHECK(any_has(terms("h100-sxm", plan), fmt::format("optimizer {}", name_of(unmeasured))));

@@ -292,6 +292,30 @@ TEST_CASE("data_parallel_time: the update reads and writes its bytes once, less 
     CHECK(host.offload.base() > 4.0 * 1e9 / 64 / 55e9);  // gradients out, weights back
 }
 
+TEST_CASE("data_parallel_time: with all of the state in bf16 gradients are reduced in bf16, and less moves to the host",
+          "[INV-24]") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming wide = two_bytes();
+    wide.gradient_bytes_sent = known(4.0);
+    ParallelPlan plan{.dp = 64, .zero = GENERATE(0, 1, 2, 3)};
+    StageLoad const load = load_of(1e9, 32);
+    auto const exposed = [&](Optimizer optimizer, GradientFormat gradients) {
+        plan.optimizer = optimizer;
+        plan.gradients = gradients;
+        return time_of(load, plan, machine, wide).exposed;
+    };
+    Seconds const narrow = exposed(Optimizer::adamw_pure_bf16, GradientFormat::usual);
+    CHECK(narrow == exposed(Optimizer::adamw, GradientFormat::bf16));
+    CHECK(narrow == exposed(Optimizer::adamw_pure_bf16, GradientFormat::bf16));
+    CHECK(narrow < exposed(Optimizer::adamw, GradientFormat::usual));
+    plan.offload = Offload::optimizer;
+    auto const offload = [&](Optimizer optimizer) {
+        plan.optimizer = optimizer;
+        return time_of(load, plan, machine, two_bytes()).offload;
+    };
+    CHECK(offload(Optimizer::adamw_pure_bf16) < offload(Optimizer::adamw));
+}
+
 TEST_CASE("data_parallel_time: an optimizer moves what it holds, and Muon multiplies matrices as well", "[INV-24]") {
     ClusterSpec const machine = cluster();
     ParallelPlan plan{.dp = 64};
@@ -304,6 +328,7 @@ TEST_CASE("data_parallel_time: an optimizer moves what it holds, and Muon multip
     CHECK(time(Optimizer::adamw) == Approx(30 * byte));
     CHECK(time(Optimizer::adamw_bf16) == Approx(22 * byte));
     CHECK(time(Optimizer::adamw_8bit) == Approx(18 * byte));
+    CHECK(time(Optimizer::adamw_pure_bf16) == Approx(14 * byte));
     CHECK(time(Optimizer::sgd) == Approx(22 * byte));
     CHECK(time(Optimizer::muon) == Approx(22 * byte));  // no matrices yet
     load.parameters.dense_orthogonal = 64e15;
