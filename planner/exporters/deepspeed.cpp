@@ -63,6 +63,10 @@ void translate_state(Translation& t, ModelSpec const& model) {
     if (p.optimizer == Optimizer::muon)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
                   "Megatron-DeepSpeed makes its own Adam, and no Muon");
+    if (p.optimizer == Optimizer::adamw_pure_bf16)
+        t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
+                  "DeepSpeed 0.17 keeps fp32 weights and moments, which takes more time and memory than {}",
+                  name_of(p.optimizer));
     if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
                   "DeepSpeed's AdamW keeps its moments in fp32, not as {}", name_of(p.optimizer));

@@ -84,7 +84,7 @@ void translate_layout(Translation& t) {
 void translate_step(Translation& t) {
     ParallelPlan& p = t.plan;
     t.recompute_attention_core();
-    t.leave_out_gradients();
+    if (p.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
     if (p.recompute == Recompute::selective)
         t.cannot("recompute", "only whole layers are wrapped; a fused attention keeps no scores anyway");
     if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || p.optimizer == Optimizer::muon)
@@ -135,6 +135,9 @@ std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
     out += fmt::format("RECOMPUTED_LAYERS = {}\n", recomputed_layers(p, launch.model));
     out +=
         fmt::format("PARAMETERS, OFFLOAD = {}, {}\n", type_of(p.precision), offloads_optimizer(p) ? "True" : "False");
+    char const* const state = p.optimizer == Optimizer::adamw_pure_bf16 ? "torch.bfloat16" : "torch.float32";
+    out += fmt::format("STATE = {}  # weights and moments as they are sharded, and gradients as they are reduced\n",
+                       state);
     // Gradients in fp16 vanish unless the loss is scaled; DTensors have one flag for all ranks (PyTorch 2.5 and later).
     out += fmt::format("SCALER = torch.amp.GradScaler(\"cuda\", enabled={})\n",
                        p.precision == Precision::fp16 ? "True" : "False");
@@ -186,7 +189,7 @@ def split_ends(model, mesh):
 
 def apply_plan(model, layers, mesh):
     """`layers`: the list of decoder layers of `model` (model.model.layers in transformers)."""
-    policy = MixedPrecisionPolicy(param_dtype=PARAMETERS, reduce_dtype=torch.float32)
+    policy = MixedPrecisionPolicy(param_dtype=PARAMETERS, reduce_dtype=STATE)
     offload = CPUOffloadPolicy() if OFFLOAD else OffloadPolicy()
     options = {
         "mesh": mesh["replica", "shard"],
@@ -194,6 +197,7 @@ def apply_plan(model, layers, mesh):
         "offload_policy": offload,
         "reshard_after_forward": RESHARD_AFTER_FORWARD,
     }
+    model.to(STATE)
     if TENSOR > 1:
         split_ends(model, mesh)
     for index in range(len(layers)):

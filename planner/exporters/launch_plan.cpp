@@ -112,6 +112,7 @@ ParallelPlan normal_form(ParallelPlan plan, ModelSpec const& model) {
     bool const shards_experts = model.moe && expert_shards(plan) > 1;
     if (most_copies(plan, model) == 1 || (plan.shard_group == 1 && !shards_experts)) plan.zero = 0;
     if (plan.zero == 0) plan.shard_group = 0;
+    plan.gradients = gradient_format(plan);
     if (plan.cp == 1) plan.cp_mode = ContextParallel::ring;
     if (plan.recompute != Recompute::full) plan.recompute_layers = 0;
     if (plan.recompute != Recompute::selective) plan.recompute_modules = attention_core;

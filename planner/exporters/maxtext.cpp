@@ -60,7 +60,7 @@ void translate_experts(Translation& t, ModelSpec const& model) {
 void translate_step(Translation& t) {
     ParallelPlan& p = t.plan;
     t.recompute_attention_core();
-    t.leave_out_gradients();
+    if (p.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
     if (p.recompute == Recompute::none)
         t.cannot("recompute", "XLA always recomputes what is cheap: minimal_with_context is the least");
     t.replace(&ParallelPlan::recompute_layers, std::int64_t{0}, "recompute_layers", "a policy holds for all layers");
@@ -184,6 +184,8 @@ std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
                                              : p.optimizer == Optimizer::muon ? "muon"
                                                                               : "adamw");
     if (p.optimizer == Optimizer::adamw_bf16) out += "mu_dtype: \"bfloat16\"\n";
+    if (p.optimizer == Optimizer::adamw_pure_bf16)
+        out += "weight_dtype: \"bfloat16\"  # and with it gradients and moments\n";
     if (offloads_optimizer(p)) out += "optimizer_memory_host_offload: true\n";
     out += fmt::format("enable_dropout: {}\ndropout_rate: {}\n", p.dropout == Switch::on,
                        p.dropout == Switch::on ? 0.1 : 0.0);

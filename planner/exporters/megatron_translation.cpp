@@ -69,6 +69,10 @@ void translate_sharing(Translation& t, ModelSpec const& model) {
 void translate_state(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
     translate_sharing(t, model);
+    if (p.optimizer == Optimizer::adamw_pure_bf16)
+        t.replace(&ParallelPlan::optimizer, Optimizer::adamw_bf16, "optimizer",
+                  "Megatron-Core keeps a copy of the weights in fp32, which takes more time and memory: moments and "
+                  "gradients alone are in bf16");
     if (p.optimizer == Optimizer::muon) {
         if (p.zero >= 2)
             t.replace(&ParallelPlan::zero, 1, "zero", "Muon runs with its layer-wise distributed optimizer at most");

@@ -1,3 +1,4 @@
+#include "core/is_one_of.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/megatron_attention.hpp"
@@ -39,10 +40,12 @@ void note_missing(Translation& t, ModelSpec const& model) {
     if (model.mtp_modules > 0) t.cannot("model", "the recipe has no multi-token prediction");
 }
 
+constexpr std::array translated_optimizers{Optimizer::adamw, Optimizer::adamw_bf16, Optimizer::adamw_pure_bf16};
+
 void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
     ModelSpec const& model = launch.model;
     ParallelPlan& p = t.plan;
-    if (p.optimizer != Optimizer::adamw && p.optimizer != Optimizer::adamw_bf16)
+    if (!is_one_of(translated_optimizers, p.optimizer))
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "the recipe has Adam, and no {}",
                   name_of(p.optimizer));
     translate_for_megatron(t, launch);

@@ -86,6 +86,7 @@ std::string training(LaunchPlan const& launch, ParallelPlan const& p) {
         "mixed_precision_param = \"{}\"\n",
         local, launch.workload.global_batch, launch.workload.sequence, launch.settings.steps,
         full ? "float32" : "bfloat16");
+    if (p.optimizer == Optimizer::adamw_pure_bf16) out += "dtype = \"bfloat16\"  # weights, gradients and moments\n";
     out += fmt::format("enable_cpu_offload = {}\n", offloads_optimizer(p));
     out += "dataset = \"c4\"  # replace with the name of your dataset\n";
     out += "dataset_path = " + toml_quoted(launch.settings.data) + "\n\n";

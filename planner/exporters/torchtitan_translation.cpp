@@ -174,9 +174,15 @@ void translate_rest(Translation& t) {
     t.replace(&ParallelPlan::dropout, Switch::off, "dropout", "the models have no dropout");
     t.replace(&ParallelPlan::fused_cross_entropy, Switch::on, "fused_cross_entropy",
               "the loss is compiled, as torchtitan does by default and the memory of a logit counts");
-    if (p.optimizer != Optimizer::adamw)
+    if (p.optimizer == Optimizer::adamw_pure_bf16) {
+        if (p.dp * p.cp > 1)
+            t.cannot("gradients",
+                     "training.dtype has gradients in bf16, but FSDP2 sends them in fp32 (mixed_precision_reduce takes "
+                     "nothing else), which takes longer");
+    } else if (p.optimizer != Optimizer::adamw) {
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "there is no {}: the file has AdamW",
                   name_of(p.optimizer));
+    }
     Offload const without_optimizer = offloads_activations(p) ? Offload::activations : Offload::none;
     if (offloads_optimizer(p) && !shards(p))
         t.replace(&ParallelPlan::offload, without_optimizer, "offload",
@@ -221,7 +227,7 @@ bool torchtitan_compiles(ParallelPlan const& p) { return p.precision != Precisio
 
 void translate_for_torchtitan(Translation& t, LaunchPlan const& launch) {
     t.leave_out_adapters();
-    t.leave_out_gradients();
+    if (t.plan.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
     translate_schedule(t, launch.microbatches());
     translate_experts(t, launch.model);
     translate_sharding(t, launch.model);

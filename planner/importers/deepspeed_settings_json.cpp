@@ -170,6 +170,10 @@ DeepSpeedSettings read_deepspeed_settings(std::string_view json, std::string_vie
             known = true;
             if (half->flag("enabled"))
                 s.precision = std::string_view(key) == "fp16" ? Precision::fp16 : Precision::bf16;
+            // ZeRO keeps a second copy of the weights in these formats, too: 10 bytes a parameter, which no optimizer
+            // here has.
+            for (char const* narrow : {"bf16_master_weights_and_grads", "bf16_optimizer_states"})
+                if (half->flag(narrow)) out.warnings.push_back(half->name(narrow) + ": state is counted in fp32");
         }
     if (known && !s.precision) s.precision = Precision::fp32;
     if (auto optimizer = root.section("optimizer"))

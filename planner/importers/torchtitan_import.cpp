@@ -196,6 +196,12 @@ void read_training(TomlValues& in, ForeignPlan& out) {
     if (type != "bfloat16" && type != "float32")
         throw InputError("{}: training.mixed_precision_param: '{}' (bfloat16 or float32)", in.where(), type);
     p.precision = type == "bfloat16" ? Precision::bf16 : Precision::fp32;
+    std::string const state = in.text("training.dtype").value_or("float32");
+    if (state != "bfloat16" && state != "float32")
+        throw InputError("{}: training.dtype: '{}' (bfloat16 or float32)", in.where(), state);
+    if (state == "bfloat16" && type == "float32")
+        throw InputError("{}: training.dtype: bfloat16 with mixed_precision_param float32 (bfloat16)", in.where());
+    if (state == "bfloat16") p.optimizer = Optimizer::adamw_pure_bf16;
     if (in.has_text("model.converters", "quantize.linear.float8") || in.has_text("model.converters", "float8"))
         p.precision = Precision::fp8;
     if (in.has_text("model.converters", "quantize.linear.mx") || in.has_text("model.converters", "mx"))

@@ -48,6 +48,22 @@ TEST_CASE("Megatron-DeepSpeed has Adam for Muon, and says so", "[export]") {
     CHECK_FALSE(writes(e, "\"Muon\""));
 }
 
+TEST_CASE("state that is all in bf16 becomes the narrowest that a framework has", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    plan.zero = 1;
+    plan.optimizer = Optimizer::adamw_pure_bf16;
+    Export const deepspeed = exported("deepspeed", "llama-3.1-8b", plan);
+    CHECK(deepspeed.expressed.optimizer == Optimizer::adamw);
+    CHECK(notes(deepspeed, "keeps fp32 weights", "optimizer"));
+    for (char const* format : {"megatron", "nemo"}) {
+        Export const megatron = exported(format, "llama-3.1-8b", plan);
+        CHECK(megatron.expressed.optimizer == Optimizer::adamw_bf16);
+        CHECK(megatron.expressed.gradients == GradientFormat::bf16);
+        CHECK(notes(megatron, "a copy of the weights in fp32", "optimizer"));
+    }
+    CHECK(writes(exported("megatron", "llama-3.1-8b", plan), "--grad-reduce-in-bf16"));
+}
+
 TEST_CASE("Megatron-DeepSpeed's pipeline recomputes all layers of a stage or none", "[export]") {
     ParallelPlan plan{.dp = 4, .pp = 2};
     plan.recompute = Recompute::full;

@@ -130,6 +130,24 @@ TEST_CASE("fsdp2 reduces the gradients of every microbatch with ZeRO 2 and 3", "
     }
 }
 
+TEST_CASE("fsdp2 and MaxText have all of the state in bf16 where the plan has", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    plan.zero = 3;
+    CHECK(writes(exported("fsdp2", "llama-3.2-1b", plan), "STATE = torch.float32"));
+    CHECK_FALSE(writes(exported("maxtext", "llama-3.2-1b", plan), "weight_dtype"));
+    plan.optimizer = Optimizer::adamw_pure_bf16;
+    Export const fsdp2 = exported("fsdp2", "llama-3.2-1b", plan);
+    CHECK(writes(fsdp2, "STATE = torch.bfloat16"));
+    CHECK_FALSE(notes(fsdp2, "", "optimizer"));
+    Export const maxtext = exported("maxtext", "llama-3.2-1b", plan);
+    CHECK(writes(maxtext, "weight_dtype: \"bfloat16\""));
+    CHECK_FALSE(notes(maxtext, "", "optimizer"));
+    for (Export const& e : {fsdp2, maxtext}) {
+        CHECK_FALSE(notes(e, "", "gradients"));
+        CHECK(e.expressed.optimizer == Optimizer::adamw_pure_bf16);
+    }
+}
+
 TEST_CASE("fsdp2 scales the loss in fp16 and nowhere else", "[export]") {
     for (Precision const precision : {Precision::fp16, Precision::bf16, Precision::fp32}) {
         ParallelPlan plan;

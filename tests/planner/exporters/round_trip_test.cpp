@@ -62,7 +62,7 @@ Case random_case(Random& random) {
         p.offload = static_cast<Offload>(random() % 8 < 4 ? 0 : random() % 4);
         p.attention = pick(
             random, {AttentionKernel::flash, AttentionKernel::flash, AttentionKernel::unfused, AttentionKernel::eager});
-        p.optimizer = random() % 2 == 0 ? Optimizer::adamw : static_cast<Optimizer>(random() % 5);
+        p.optimizer = random() % 2 == 0 ? Optimizer::adamw : static_cast<Optimizer>(random() % 6);
         p.precision = random() % 2 == 0 ? Precision::bf16 : static_cast<Precision>(random() % 8);
         if (random() % 4 == 0) p.gradients = GradientFormat::bf16;
         p.dropout = coin(random);

@@ -46,6 +46,24 @@ TEST_CASE("torchtitan divides experts over whole parts of a shard group", "[expo
     CHECK_FALSE(notes(exported("torchtitan", "mixtral-8x7b", plan), "", "shard_group"));
 }
 
+TEST_CASE("torchtitan has all of the state in bf16, but reduces gradients in fp32", "[export][import]") {
+    ParallelPlan plan{.dp = 8};
+    CHECK_FALSE(writes(exported("torchtitan", "llama-3.1-8b", plan), "\ndtype = "));
+    plan.optimizer = Optimizer::adamw_pure_bf16;
+    Export const e = exported("torchtitan", "llama-3.1-8b", plan);
+    CHECK(writes(e, "\ndtype = \"bfloat16\""));
+    CHECK(notes(e, "FSDP2 sends them in fp32", "gradients"));
+    CHECK(e.expressed.optimizer == Optimizer::adamw_pure_bf16);
+    auto const read = [](std::string const& training) {
+        return import_torchtitan("[training]\n" + training, "x", find_model("llama-3.1-8b")).plan.optimizer;
+    };
+    CHECK(read("dtype = \"bfloat16\"\n") == Optimizer::adamw_pure_bf16);
+    CHECK(read("dtype = \"float32\"\n") == Optimizer::adamw);
+    CHECK_THROWS_WITH(read("dtype = \"float16\"\n"), contains("training.dtype: 'float16'"));
+    CHECK_THROWS_WITH(read("dtype = \"bfloat16\"\nmixed_precision_param = \"float32\"\n"),
+                      contains("mixed_precision_param"));
+}
+
 TEST_CASE("torchtitan compiles the loss, which its memory counts on", "[export][import]") {
     ModelSpec const model = find_model("llama-3.1-8b");
     ParallelPlan plan{.dp = 8};
