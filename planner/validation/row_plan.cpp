@@ -177,7 +177,9 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
         row.notes_have("activation offload required"))
         throw RowSkip("offload of some activations, the share is not stated");
     if (row.notes_have("optimizer=muon")) plan.optimizer = Optimizer::muon;
-    if (row.notes_have("bf16 full finetune")) plan.optimizer = Optimizer::adamw_bf16;
+    // torchtune's full finetunes, and steps of kernels/train_step that say so, have all of the state in bf16.
+    if (row.notes_have("bf16 full finetune") || row.notes_have("states=bf16"))
+        plan.optimizer = Optimizer::adamw_pure_bf16;
     if (row.notes_have("+8-bit AdamW")) plan.optimizer = Optimizer::adamw_8bit;
 }
 

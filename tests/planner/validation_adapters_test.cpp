@@ -85,6 +85,19 @@ TEST_CASE("rows of MLPerf's adapters: NeMo in fp8 where neither is stated, with 
     CHECK(c.assumptions.size() >= 2);
 }
 
+TEST_CASE("rows whose notes have all of the state in bf16 are trained so, and no others") {
+    auto const optimizer = [](char const* notes) {
+        TrainingRow row = complete_row();
+        row.notes = notes;
+        return built(row).plan.optimizer;
+    };
+    CHECK(optimizer("states=bf16; median of 10 steps, p10 0.1 s") == Optimizer::adamw_pure_bf16);
+    CHECK(optimizer("peak memory ACTIVE 25.5 GiB; bf16 full finetune single device") == Optimizer::adamw_pure_bf16);
+    CHECK(optimizer("bf16 full finetune single device, +8-bit AdamW") == Optimizer::adamw_8bit);
+    CHECK(optimizer("states=fp32 with bf16 autocast; median of 10 steps") == Optimizer::adamw);
+    CHECK(optimizer("") == Optimizer::adamw);
+}
+
 TEST_CASE(
     "rows of MLPerf's pretraining: NeMo in fp8 with gradients in bf16 where a configuration of NVIDIA's is named") {
     TrainingRow row = complete_row();
