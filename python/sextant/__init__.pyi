@@ -89,7 +89,7 @@ class _Plan(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -146,7 +146,7 @@ class _Plan(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
@@ -202,7 +202,7 @@ class _Estimate(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -253,7 +253,7 @@ class _Estimate(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
@@ -303,7 +303,7 @@ class _Simulate(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -380,7 +380,7 @@ class _Simulate(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
@@ -455,7 +455,7 @@ class _RunPlan(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -522,7 +522,7 @@ class _RunPlan(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
@@ -567,7 +567,7 @@ class _Goodput(Command):
         cluster: File | None = None,
         gpus_per_node: Value | None = None,
         framework: Value | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
         precision: Literal["bf16", "fp16", "fp8", "fp32"] | str | Sequence[str] | None = None,
         tp: Value | None = None,
         pp: Value | None = None,
@@ -625,7 +625,7 @@ class _Goodput(Command):
             cluster: cluster: node size, host bandwidth, price
             gpus_per_node: accelerators of a node (default: 8)
             framework: whose state layout (default: megatron)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (no fp32 copy of the weights), sgd or muon
             precision: bf16 (default), fp16, fp8, fp32, ...
             tp: of the plan: what each rank writes
             pp: of the plan: what each rank writes
@@ -1419,7 +1419,7 @@ class _Rl(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -1497,7 +1497,7 @@ class _Rl(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
@@ -1602,7 +1602,7 @@ class _Export(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -1664,7 +1664,7 @@ class _Export(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
@@ -1753,7 +1753,7 @@ class _Memory(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -1803,7 +1803,7 @@ class _Memory(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
@@ -1848,7 +1848,7 @@ class _Flops(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -1891,7 +1891,7 @@ class _Flops(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
