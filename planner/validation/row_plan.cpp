@@ -251,7 +251,8 @@ MemoryQuantity quantity_of(TrainingRow const& row) {
     if (from("hf-ultrascale") || row.notes_have("max_memory_RESERVED on rank 0"))
         return MemoryQuantity::reserved_first_rank;
     if (from("sailor") || from("bigscience") || row.notes_have("nvidia-smi")) return MemoryQuantity::device_fullest;
-    if (from("sail-vocab") || row.notes_have("peak memory ACTIVE")) return MemoryQuantity::allocated_fullest;
+    if (from("sail-vocab") || row.notes_have("peak memory ACTIVE") || row.notes_have("peak is max allocated"))
+        return MemoryQuantity::allocated_fullest;
     if (from("korthikanti") || row.notes_have("analytic/accounted memory"))
         return MemoryQuantity::state_and_activations_first;
     return MemoryQuantity::reserved_fullest;

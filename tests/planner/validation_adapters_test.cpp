@@ -85,6 +85,13 @@ TEST_CASE("rows of MLPerf's adapters: NeMo in fp8 where neither is stated, with 
     CHECK(c.assumptions.size() >= 2);
 }
 
+TEST_CASE("a row whose notes say that its peak is what was allocated is held against that") {
+    TrainingRow row = complete_row();
+    CHECK(built(row).memory_quantity == MemoryQuantity::reserved_fullest);
+    row.notes = "states=bf16; peak is max allocated, max reserved 17.9453 GB";
+    CHECK(built(row).memory_quantity == MemoryQuantity::allocated_fullest);
+}
+
 TEST_CASE("rows whose notes have all of the state in bf16 are trained so, and no others") {
     auto const optimizer = [](char const* notes) {
         TrainingRow row = complete_row();
