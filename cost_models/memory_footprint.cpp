@@ -223,6 +223,9 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     fill_activations(m, load, plan);
     fill_passes(m, load, plan, framework);
     m.buffers += std::max(Bytes{}, updated_weights(load, plan, framework) - (m.activations + m.logits));
+    // Of a single microbatch each gradient takes the place of activations that its backward has freed.
+    bool const comes_late = framework.frees_gradients.value > 0 && plan.pp == 1 && load.microbatches == 1;
+    if (comes_late) m.gradients = std::max(Bytes{}, m.gradients - (m.activations + m.logits));
 
     Bytes const needed = m.allocated();
     Bytes const base = needed + lingering(load, plan, framework);

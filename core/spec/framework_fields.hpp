@@ -76,6 +76,7 @@ inline constexpr ProfileField<FrameworkMemory, double> memory_numbers[] = {
     {"routed_token_bytes", &FrameworkMemory::routed_token_bytes, 200},
     {"narrow_input_bytes", &FrameworkMemory::narrow_input_bytes, 2},
     {"gathered_share", &FrameworkMemory::gathered_share, 1},
+    {"frees_gradients", &FrameworkMemory::frees_gradients, 1, Presence::optional},
     {"reserved_low", &FrameworkMemory::reserved_low, 10},
     {"reserved_typical", &FrameworkMemory::reserved_typical, 10},
     {"reserved_high", &FrameworkMemory::reserved_high, 10},

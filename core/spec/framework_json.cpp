@@ -83,8 +83,13 @@ FrameworkReleases read_releases(ObjectReader in) {
 FrameworkMemory read_memory(ObjectReader in) {
     read_default_provenance(in);
     FrameworkMemory memory;
-    for (auto const& field : memory_numbers)
-        memory.*field.member = bounded_number(in, field.key, 0, field.most);
+    for (auto const& field : memory_numbers) {
+        in.allow(field.key);
+        if (field.presence == Presence::required || in.has(field.key))
+            memory.*field.member = bounded_number(in, field.key, 0, field.most);
+    }
+    if (double const frees = memory.frees_gradients.value; frees != 0 && frees != 1)
+        throw InputError("{}: is {} (0 or 1)", in.path_to("frees_gradients"), frees);
     for (auto const& field : memory_sizes)
         memory.*field.member = bounded_quantity<Bytes>(in, field.key, field.most);
     if (memory.reserved_low.value > memory.reserved_typical.value ||
@@ -166,7 +171,7 @@ std::string timing_json(FrameworkTiming const& timing, FrameworkTiming const* ba
 std::string memory_json(FrameworkMemory const& memory) {
     ValueLines values;
     for (auto const& field : memory_numbers)
-        values.add(field.key, memory.*field.member);
+        if (is_stated(field, memory)) values.add(field.key, memory.*field.member);
     for (auto const& field : memory_sizes)
         values.add(field.key, memory.*field.member);
     return fmt::format("{}", fmt::join(values.text("    "), ",\n"));

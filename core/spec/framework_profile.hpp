@@ -71,9 +71,12 @@ struct FrameworkMemory {
                                          ///< tokens are not sent once per domain
     Sourced<double> narrow_input_bytes;  ///< an element of what is kept of the input of a product in fp8 or fp4
     Sourced<double> gathered_share;      ///< of a layer that ZeRO 3 gathers, and reduces gradients of, at once
-    Sourced<Bytes> constant;             ///< workspaces of BLAS and communication libraries inside the allocator
-    Sourced<Bytes> context;              ///< outside the allocator: driver context, NCCL; not in allocated nor reserved
-    Sourced<double> reserved_low;        ///< reserved / allocated prediction: 10 % quantile
+    /// 1: gradients are freed with the update and come into being in the backward pass (PyTorch's set_to_none), so that
+    /// a step of one microbatch holds the larger of them and of the activations that they replace; 0: they stay.
+    Sourced<double> frees_gradients;
+    Sourced<Bytes> constant;       ///< workspaces of BLAS and communication libraries inside the allocator
+    Sourced<Bytes> context;        ///< outside the allocator: driver context, NCCL; not in allocated nor reserved
+    Sourced<double> reserved_low;  ///< reserved / allocated prediction: 10 % quantile
     Sourced<double> reserved_typical;
     Sourced<double> reserved_high;    ///< 90 % quantile
     Sourced<double> usable_fraction;  ///< of the device memory, before a run is called out of memory

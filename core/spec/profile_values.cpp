@@ -106,7 +106,7 @@ std::vector<ProfileValue> values_of(FrameworkTiming const& timing) {
 std::vector<ProfileValue> values_of(FrameworkMemory const& memory) {
     ValueList list("memory.");
     for (auto const& field : memory_numbers)
-        list.add(field.key, memory.*field.member);
+        if (is_stated(field, memory)) list.add(field.key, memory.*field.member);
     for (auto const& field : memory_sizes)
         list.add(field.key, memory.*field.member);
     return list.take();

@@ -1,5 +1,6 @@
 #include "cost_models/memory_footprint.hpp"
 
+#include "core/spec/hardware_catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -266,6 +267,33 @@ TEST_CASE("of offloaded activations there stay two layers of each pass that runs
     CHECK(staying(2, 2, -1) == Approx(18));
     CHECK(staying(2, 1, 0.5) == Approx(16));
     CHECK(staying(4, 4, -1) == Approx(32));  // no more than there is
+}
+
+TEST_CASE("gradients that are freed with the update count as far as they exceed what their backward frees",
+          "[INV-21]") {
+    FrameworkMemory framework = find_framework("fsdp", "test").memory;
+    REQUIRE(framework.frees_gradients.value == 1);
+    ParallelPlan plan;
+    plan.zero = 0;
+    StageLoad load;
+    load.parameters.dense = 1e9;
+    load.kept = 1 * units::GB;
+    StageMemory const freed = stage_memory(load, plan, framework);
+    framework.frees_gradients.value = 0;
+    StageMemory const kept = stage_memory(load, plan, framework);
+    CHECK(kept.gradients > 1 * units::GB);
+    CHECK((kept.gradients - freed.gradients) / units::GB == Approx((kept.activations + kept.logits) / units::GB));
+    CHECK(freed.activations / units::GB == Approx(1));
+
+    framework.frees_gradients.value = 1;
+    load.kept = 100 * units::GB;
+    CHECK(stage_memory(load, plan, framework).gradients == Bytes{});
+    load.microbatches = 2;  // the second adds to those of the first
+    CHECK(stage_memory(load, plan, framework).gradients == kept.gradients);
+    load.microbatches = 1;
+    plan.pp = 2;
+    CHECK(stage_memory(load, plan, framework).gradients == kept.gradients);
+    CHECK(find_framework("megatron", "test").memory.frees_gradients.value == 0);
 }
 
 TEST_CASE("activations grow with the microbatches in flight, nothing else does", "[INV-21]") {
