@@ -132,6 +132,7 @@ TEMPLATE_TEST_CASE_SIG("attention forward and backward agree with the textbook f
                                 Case{1, 70, 70, 2, 1, true},    // a ragged tile, two heads on one key head
                                 Case{2, 33, 100, 2, 2, true},   // a chunk at the end of a longer prompt
                                 Case{1, 70, 90, 1, 1, true},    // keys whose first query lies within a step
+                                Case{1, 20, 200, 1, 1, true},   // four tiles: places in shared memory are used again
                                 Case{1, 40, 90, 4, 2, false});  // every query sees every key; two heads on each of two
     Run<T, HeadDim> run(shape);
     run.forward(simt::Order::ascending);
