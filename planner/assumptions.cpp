@@ -119,7 +119,8 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     std::string const memory = "memory of " + framework.name;
     auto const add_fields = [&](std::string const& name, auto const& fields, auto const& holder) {
         for (auto const& field : fields)
-            if (is_used(field.key, plan, model)) list.add(name, field.key, holder.*field.member);
+            if (is_stated(field, holder) && is_used(field.key, plan, model))
+                list.add(name, field.key, holder.*field.member);
     };
     add_fields(owner, timing_numbers, timing);
     add_fields(owner, timing_times, timing);

@@ -68,6 +68,8 @@ TEST_CASE("every model, profile and scaling law is in its catalog", "[INV-1]") {
         std::vector<std::string> names = files_below(root / folder, ".json");
         for (std::string& name : names)
             name = std::string(folder) + "/" + name;
+        // What came of a measurement ships as files beside its rows.
+        std::erase_if(names, [](std::string const& name) { return name.find("/measurements/") != std::string::npos; });
         for (std::string const& file : not_listed(read_text(root / folder / "catalog.cmake"), names))
             FAIL_CHECK(file << " is not in " << folder << "/catalog.cmake");
     }
