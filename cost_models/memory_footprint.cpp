@@ -224,8 +224,8 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     fill_passes(m, load, plan, framework);
     m.buffers += std::max(Bytes{}, updated_weights(load, plan, framework) - (m.activations + m.logits));
     // Of a single microbatch each gradient takes the place of activations that its backward has freed.
-    bool const comes_late = framework.frees_gradients.value > 0 && plan.pp == 1 && load.microbatches == 1;
-    if (comes_late) m.gradients = std::max(Bytes{}, m.gradients - (m.activations + m.logits));
+    if (plan.pp == 1 && load.microbatches == 1)
+        m.gradients -= framework.frees_gradients.value * std::min(m.gradients, m.activations + m.logits);
 
     Bytes const needed = m.allocated();
     Bytes const base = needed + lingering(load, plan, framework);

@@ -88,8 +88,6 @@ FrameworkMemory read_memory(ObjectReader in) {
         if (field.presence == Presence::required || in.has(field.key))
             memory.*field.member = bounded_number(in, field.key, 0, field.most);
     }
-    if (double const frees = memory.frees_gradients.value; frees != 0 && frees != 1)
-        throw InputError("{}: is {} (0 or 1)", in.path_to("frees_gradients"), frees);
     for (auto const& field : memory_sizes)
         memory.*field.member = bounded_quantity<Bytes>(in, field.key, field.most);
     if (memory.reserved_low.value > memory.reserved_typical.value ||

@@ -12,7 +12,8 @@ template <class Number>
 Number number(std::string const& option, std::string const& text) {
     Number value{};
     auto const [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (fault != std::errc{} || end != text.data() + text.size() || value < Number{})
+    bool const finite = std::isfinite(static_cast<double>(value));
+    if (fault != std::errc{} || end != text.data() + text.size() || !finite || value < Number{})
         throw BadInput(option + ": \"" + text + "\" is not a number of at least 0");
     return value;
 }

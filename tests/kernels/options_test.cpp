@@ -39,6 +39,8 @@ TEST_CASE("options: what makes no sense is refused and named", "[options]") {
     CHECK_THROWS_WITH(parse_options({"--format=xml"}), contains("jsonl"));
     CHECK_THROWS_WITH(parse_options({"--seed", "-1"}), contains("-1"));
     CHECK_THROWS_WITH(parse_options({"--device", "two"}), contains("two"));
+    for (char const* seconds : {"nan", "inf", "-1", "1s"})
+        CHECK_THROWS_WITH(parse_options({"--row-seconds", seconds}), contains(seconds));
     CHECK_THROWS_WITH(parse_options({"--resume"}), contains("--out"));
 }
 
