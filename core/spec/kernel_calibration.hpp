@@ -50,7 +50,7 @@ struct KernelFit {
     double profile_efficiency = 0;
     std::int64_t rows = 0;             ///< that the constants were fitted to
     std::vector<std::string> sources;  ///< of its rows; empty: all of the calibration's
-    std::vector<std::uint32_t> seen;  ///< their shapes, each a `shape_mark`, ascending; empty: not stated
+    std::vector<std::uint32_t> seen;   ///< their shapes, each a `shape_mark`, ascending; empty: not stated
     HeldOutError held_out;
     std::vector<KernelInterval> intervals;  ///< inside the residual's range, by predicted time
     TimeInterval outside{0.6, 1.8};         ///< elsewhere

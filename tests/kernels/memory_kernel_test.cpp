@@ -37,8 +37,8 @@ void check_norm(Norm kind) {
     auto y = unwritten<bf16>(rows * columns), dx = y;
     auto means = unwritten<float>(rows), inverses = means, d_weight = unwritten<float>(columns), d_bias = d_weight;
     launch(rows, 64, [&] {
-        device::norm_forward<bf16, WithMean>(columns, x.data(), weight.data(), bias.data(),
-                                                                      y.data(), means.data(), inverses.data());
+        device::norm_forward<bf16, WithMean>(columns, x.data(), weight.data(), bias.data(), y.data(), means.data(),
+                                             inverses.data());
     });
     unsigned const blocks = 2, threads = 64;
     REQUIRE(columns <= std::int64_t{device::most_norm_packs} * device::width * threads);
