@@ -24,6 +24,10 @@ struct CallShape {
     Bytes bytes;
 };
 
+double gradient_sent(ParallelPlan const& plan, FrameworkTiming const& f) {
+    return sent_gradient_bytes(f, gradient_format(plan));
+}
+
 /// Hands the calls for one kind of parameters to `sink(shape, curve)`.
 template <class Sink>
 struct CallBuilder {
@@ -59,7 +63,7 @@ struct CallBuilder {
                   bytes_per_parameter * parameters / layers * B + frozen / layers, g.shard, g.stride);
     }
     void build(ParallelPlan const& plan, FrameworkTiming const& f) const {
-        double const gradient = sent_gradient_bytes(f, gradient_format(plan));
+        double const gradient = gradient_sent(plan, f);
         double const weight = f.weight_bytes_sent.value;
         if (plan.zero == 0 || g.shard == 1) {
             add(Moment::backward_last, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
@@ -135,7 +139,7 @@ double update_bytes(ParallelPlan const& plan, FrameworkTiming const& f) {
     if (plan.optimizer == Optimizer::adamw_pure_bf16) return pure_bf16_update_bytes;
     if (offloads_optimizer(plan)) return host_update_bytes;
     // What is not held is neither read nor written.
-    double const narrower = f.gradient_bytes_sent.value - sent_gradient_bytes(f, gradient_format(plan));
+    double const narrower = f.gradient_bytes_sent.value - gradient_sent(plan, f);
     return std::max(0.0, f.optimizer_bytes_per_parameter.value - narrower - 2 * optimizer_saving(plan.optimizer));
 }
 
@@ -143,13 +147,13 @@ double update_bytes(ParallelPlan const& plan, FrameworkTiming const& f) {
 /// weights come back; weights go, too, where no fp32 copy of them is there.
 double offloaded_update_bytes(ParallelPlan const& plan, FrameworkTiming const& f) {
     double const weights = plan.optimizer == Optimizer::adamw_pure_bf16 ? 2 : 1;
-    return sent_gradient_bytes(f, gradient_format(plan)) + weights * f.weight_bytes_sent.value;
+    return gradient_sent(plan, f) + weights * f.weight_bytes_sent.value;
 }
 
 /// Bytes of one layer's gradients that the two copies of a stage all-reduce.
 Bytes exchanged_by_copies(double parameters, double shards, double layers, ParallelPlan const& plan,
                           FrameworkTiming const& f) {
-    return sent_gradient_bytes(f, gradient_format(plan)) * parameters / (plan.zero >= 1 ? shards : 1) / layers * B;
+    return gradient_sent(plan, f) * parameters / (plan.zero >= 1 ? shards : 1) / layers * B;
 }
 
 /// All-reduce of the gradients between the two copies of a stage, layer by layer; zero where there is one.

@@ -1,7 +1,7 @@
 #include "cli/goodput/options.hpp"
 #include "cli/options/number_text.hpp"
+#include "cli/options/plan_options.hpp"
 #include "core/error.hpp"
-#include "core/graph/plan_check.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
@@ -24,10 +24,8 @@ ParallelPlan plan_of(GoodputOptions const& o) {
     plan.cp = o.cp;
     plan.ep = o.ep;
     plan.zero = 1;
-    plan.optimizer = optimizer_from(o.optimizer, "--optimizer");
     plan.precision = precision_from(o.precision, "--precision");
-    if (!goes_with(plan.optimizer, plan.precision))
-        throw InputError("--optimizer: {}", optimizer_refusal(plan.optimizer, plan.precision));
+    plan.optimizer = optimizer_for(o.optimizer, plan.precision);
     std::int64_t const model_ranks = o.tp * o.pp * o.cp;
     if (o.gpus % model_ranks != 0)
         throw InputError("--gpus: {} is no multiple of tp x pp x cp = {}", o.gpus, model_ranks);

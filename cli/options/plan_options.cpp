@@ -96,9 +96,7 @@ AttentionKernel attention_of(PlanOptions const& o) {
 ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     ParallelPlan plan;
     plan.precision = precision_of(o, cluster);
-    plan.optimizer = optimizer_from(o.optimizer, "--optimizer");
-    if (!goes_with(plan.optimizer, plan.precision))
-        throw InputError("--optimizer: {}", optimizer_refusal(plan.optimizer, plan.precision));
+    plan.optimizer = optimizer_for(o.optimizer, plan.precision);
     plan.attention = attention_of(o);
     plan.dropout = o.dropout ? Switch::on : Switch::off;
     plan.fused_cross_entropy = o.fused_cross_entropy ? Switch::on : Switch::off;
@@ -230,6 +228,12 @@ Subject find_subject(PlanOptions const& options) {
             .framework = std::move(machine.framework),
             .workload = workload,
             .limit = machine.limit};
+}
+
+Optimizer optimizer_for(std::string const& text, Precision precision) {
+    Optimizer const optimizer = optimizer_from(text, "--optimizer");
+    if (!goes_with(optimizer, precision)) throw InputError("--optimizer: {}", optimizer_refusal(optimizer, precision));
+    return optimizer;
 }
 
 ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {

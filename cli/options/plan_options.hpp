@@ -87,6 +87,9 @@ MachineSubject find_machine(PlanOptions const& options);
 /// four million tokens, a multiple of what the plan needs. @throws InputError for anything unknown or out of range.
 Subject find_subject(PlanOptions const& options);
 
+/// The optimizer of --optimizer. @throws InputError: no such one, or its state does not go with the precision.
+Optimizer optimizer_for(std::string const& text, Precision precision);
+
 /// The one plan that the options describe, dp being what is left of the accelerators (of `cluster`, if there is one).
 ParallelPlan single_plan(PlanOptions const& options, ClusterSpec const* cluster);
 /// The same with the ZeRO stage and the layers on stages that the framework usually has, where the options leave them

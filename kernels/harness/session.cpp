@@ -145,18 +145,14 @@ Plan plan_of(std::vector<Bench const*> const& benches, Scope const& scope, Machi
 }
 
 void mix(Plan& plan) {
-    std::vector<std::pair<std::uint64_t, std::size_t>> order;
-    for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
-        std::uint64_t place = 0;
-        for (char const c : title(plan.tasks[i]))
-            place = mixed(place, static_cast<unsigned char>(c));
-        order.emplace_back(place, i);
-    }
-    std::sort(order.begin(), order.end());
-    std::vector<Task> tasks;
-    for (auto const& [place, i] : order)
-        tasks.push_back(std::move(plan.tasks[i]));
-    plan.tasks = std::move(tasks);
+    auto const place = [](Task const& task) {
+        std::uint64_t hash = 0;
+        for (char const c : title(task))
+            hash = mixed(hash, static_cast<unsigned char>(c));
+        return hash;
+    };
+    std::stable_sort(plan.tasks.begin(), plan.tasks.end(),
+                     [&](Task const& a, Task const& b) { return place(a) < place(b); });
 }
 
 double estimated_seconds(Task const& task, StopRule const& rule) {

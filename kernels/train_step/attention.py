@@ -8,12 +8,10 @@ compared with double precision.
     python3 attention.py --out attention.csv
     python3 attention.py --kernels sdpa_flash --seq 2048,4096 --tokens 8192 --out attention.csv --resume
 
-Needs PyTorch 2.5 or later and a GPU. A kernel that does not take a shape gives a row that says unsupported.
+Needs rows.py beside it, PyTorch 2.5 or later and a GPU. A kernel that does not take a shape gives a row that says unsupported.
 """
 import argparse
-import csv
 import math
-import os
 import statistics
 import sys
 import time
@@ -21,6 +19,8 @@ import time
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from rows import RowFile, add_out_options, names_of, require_new_or_resumed, sizes
 
 HEADER = (
     "bench,backend,device,driver,date,kernel,dtype,m,n,k,groups,batch,seq_q,seq_kv,heads,kv_heads,head_dim,causal,"
@@ -175,21 +175,14 @@ def row_of(kernel, backward, shape, inputs, args):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kernels", default=",".join(KERNELS), help=f"of {', '.join(KERNELS)}")
-    parser.add_argument("--seq", default="512,1024,2048,4096,8192,16384", help="sequence lengths")
+    parser.add_argument("--kernels", type=names_of(KERNELS), default=list(KERNELS), help=f"of {', '.join(KERNELS)}")
+    parser.add_argument("--seq", type=sizes, default="512,1024,2048,4096,8192,16384", help="sequence lengths")
     parser.add_argument("--tokens", type=int, default=16384, help="tokens of a batch")
     parser.add_argument("--row-seconds", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--resume", action="store_true")
+    add_out_options(parser)
     args = parser.parse_args()
-    args.kernels = args.kernels.split(",")
-    unknown = [name for name in args.kernels if name not in KERNELS]
-    if unknown:
-        parser.error(f"--kernels: {unknown[0]!r} is not known ({', '.join(KERNELS)})")
-    args.seq = [int(text) for text in args.seq.split(",")]
-    if os.path.exists(args.out) and not args.resume:
-        parser.error(f"--out {args.out}: the file exists (give --resume to add to it)")
+    require_new_or_resumed(parser, args)
     return args
 
 
@@ -202,10 +195,8 @@ def main():
     if not torch.cuda.is_available():
         print("attention.py: no GPU that PyTorch can use", file=sys.stderr)
         return 3
-    have = set()
-    if os.path.exists(args.out):
-        with open(args.out, newline="") as file:
-            have = {key_of(row) for row in csv.DictReader(file)}
+    file = RowFile(args.out, HEADER)
+    have = {key_of(row) for row in file.rows}
     todo = [
         (kernel, backward, (max(1, args.tokens // length), length, *heads, causal))
         for length in args.seq
@@ -217,17 +208,13 @@ def main():
     failed = 0
     most = max(max(1, args.tokens // length) * length for length in args.seq)
     inputs = Inputs(args.seed, 2 * most * max(heads * head_dim for heads, _, head_dim in HEADS))
-    with torch.cuda.stream(torch.cuda.Stream()), open(args.out, "a", newline="") as file:
-        writer = csv.DictWriter(file, HEADER, lineterminator="\n")
-        if file.tell() == 0:
-            writer.writeheader()
+    with torch.cuda.stream(torch.cuda.Stream()):
         for number, (kernel, backward, shape) in enumerate(todo, 1):
             if key_of(blank_row(kernel, backward, shape)) in have:
                 continue
             row = row_of(kernel, backward, shape, inputs, args)
             failed += row["note"].startswith("FAILED")
-            writer.writerow(row)
-            file.flush()
+            file.add(row)
             print(f"[{number}/{len(todo)}] {row['kernel']} {shape}: {row['tflops'] or row['note']}", file=sys.stderr)
     return 1 if failed else 0
 

@@ -13,10 +13,9 @@ without times and STATUS=OOM in its notes.
     python3 train_step.py --models 1.1b --seq 2048 --out one.csv --trace trace.json     # for sextant calibrate import
     sextant validate train steps.csv
 
-Needs PyTorch 2.6 or later, and Hugging Face's transformers for --code hf. --device cpu --models tiny tries it anywhere.
+Needs rows.py beside it, PyTorch 2.6 or later, and Hugging Face's transformers for --code hf. --device cpu --models tiny tries it anywhere.
 """
 import argparse
-import csv
 import dataclasses
 import math
 import os
@@ -27,6 +26,8 @@ import time
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from rows import RowFile, add_out_options, names_of, require_new_or_resumed, sizes
 
 HEADER = (
     "source_id,source_ref,model,arch,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,gated_mlp,tied_embed,"
@@ -302,19 +303,19 @@ def row_of(name, shape, seq, micro_batch, args, device):
     return row
 
 
-def existing_rows(path):
-    if not os.path.exists(path):
-        return set()
-    with open(path, newline="") as file:
-        return {(r["model"], r["seq_len"], r["micro_batch"], r["gpu"], r["framework"], r["notes"].split("states=")[-1][:4])
-                for r in csv.DictReader(file)}
+def key_of(row, states):
+    return tuple(str(row[c]) for c in ("model", "seq_len", "micro_batch", "gpu", "framework")) + (states,)
+
+
+def states_of(row):
+    return row["notes"].split("states=")[-1][:4]
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default="0.4b,1.1b,3b", help=f"of {', '.join(MODELS)}")
-    parser.add_argument("--seq", default="1024,2048,4096,8192", help="sequence lengths")
-    parser.add_argument("--tokens", default="8192", help="tokens a step; the micro-batch is tokens / sequence")
+    parser.add_argument("--models", type=names_of(MODELS), default="0.4b,1.1b,3b", help=f"of {', '.join(MODELS)}")
+    parser.add_argument("--seq", type=sizes, default="1024,2048,4096,8192", help="sequence lengths")
+    parser.add_argument("--tokens", type=sizes, default="8192", help="tokens a step; the micro-batch is tokens / sequence")
     parser.add_argument("--code", choices=("own", "hf"), default="own", help="the model of this file or of transformers")
     parser.add_argument("--wrap", choices=("none", "fsdp"), default="none", help="FSDP2, a group a layer (bf16 copies)")
     parser.add_argument("--states", choices=("fp32", "bf16"), default="fp32", help="of weights, gradients and AdamW")
@@ -324,21 +325,13 @@ def parse_arguments():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--compile", action="store_true", help="the model through torch.compile")
     parser.add_argument("--trace", metavar="FILE", help="also profile one step (one model, one sequence length)")
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--resume", action="store_true")
+    add_out_options(parser)
     args = parser.parse_args()
-    args.models = args.models.split(",")
-    unknown = [name for name in args.models if name not in MODELS]
-    if unknown:
-        parser.error(f"--models: {unknown[0]!r} is not known ({', '.join(MODELS)})")
-    args.seq = [int(text) for text in args.seq.split(",")]
-    args.tokens = [int(text) for text in args.tokens.split(",")]
     if args.trace and len(args.models) * len(args.seq) * len(args.tokens) != 1:
         parser.error("--trace: is of one step (one of --models, --seq and --tokens)")
     if args.wrap == "fsdp" and args.states == "bf16":
         parser.error("--wrap fsdp: has fp32 states and bf16 copies (--states fp32)")
-    if os.path.exists(args.out) and not args.resume:
-        parser.error(f"--out {args.out}: the file exists (give --resume to add to it)")
+    require_new_or_resumed(parser, args)
     return args
 
 
@@ -348,24 +341,18 @@ def main():
     if device.type == "cuda" and not torch.cuda.is_available():
         print("train_step.py: no GPU that PyTorch can use", file=sys.stderr)
         return 3
-    have = existing_rows(args.out)
-    fresh = not have
+    file = RowFile(args.out, HEADER)
+    have = {key_of(row, states_of(row)) for row in file.rows}
     todo = [(name, seq, max(1, tokens // seq)) for name in args.models for tokens in args.tokens for seq in args.seq]
-    with open(args.out, "a", newline="") as file:
-        writer = csv.DictWriter(file, HEADER, lineterminator="\n")
-        if fresh and file.tell() == 0:
-            writer.writeheader()
-        for number, (name, seq, micro_batch) in enumerate(todo, 1):
-            blank = base_row(name, MODELS[name], seq, micro_batch, args, device)
-            key = (blank["model"], str(seq), str(micro_batch), blank["gpu"], blank["framework"], args.states)
-            if key in have:
-                continue
-            have.add(key)
-            print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
-            writer.writerow(row_of(name, MODELS[name], seq, micro_batch, args, device))
-            file.flush()
-            if device.type == "cuda":
-                torch.cuda.empty_cache()
+    for number, (name, seq, micro_batch) in enumerate(todo, 1):
+        key = key_of(base_row(name, MODELS[name], seq, micro_batch, args, device), args.states)
+        if key in have:
+            continue
+        have.add(key)
+        print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
+        file.add(row_of(name, MODELS[name], seq, micro_batch, args, device))
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
     return 0
 
 

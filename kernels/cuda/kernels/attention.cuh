@@ -40,6 +40,23 @@ __device__ inline void load_tile(T* tile, T const* matrix, std::int64_t row_stri
     }
 }
 
+/// Two tiles of equal rows, the second behind the first, in two places of shared memory that turns take one after the
+/// other: what the next turn needs arrives while this one computes.
+template <class T, int HeadDim, int Rows>
+struct TilePairs {
+    static constexpr int tile = Rows * tile_stride<HeadDim>;
+    static constexpr int elements = 4 * tile;
+    T* places;
+
+    __device__ inline T* first(int turn) const { return places + turn % 2 * 2 * tile; }
+    __device__ inline T* second(int turn) const { return first(turn) + tile; }
+    /// Starts copying rows [row, row + Rows) of two matrices of one layout.
+    __device__ inline void load(int turn, T const* a, T const* b, std::int64_t row_stride, int row, int limit) const {
+        load_tile<T, HeadDim, Rows>(first(turn), a, row_stride, row, limit);
+        load_tile<T, HeadDim, Rows>(second(turn), b, row_stride, row, limit);
+    }
+};
+
 /// The copies of all threads that were started are there, and everyone is done with what the next ones overwrite.
 __device__ inline void tiles_arrive() {
     wait_for_copies();
@@ -65,13 +82,14 @@ __device__ inline void multiply_by_rows(float (&acc)[Tiles][4], LeftOperand<Head
     constexpr int stride = tile_stride<HeadDim>;
     int const lane = static_cast<int>(threadIdx.x) % 32, row = lane % 8, matrix = lane / 8;
     SEXTANT_UNROLL
-    for (int k = 0; k < HeadDim; k += 16)
+    for (int k = 0; k < HeadDim; k += 16) {
         SEXTANT_UNROLL
-    for (int tile = 0; tile < Tiles; tile += 2) {
-        std::uint32_t right[4];
-        load_matrices(right, b + (8 * tile + matrix / 2 * 8 + row) * stride + k + matrix % 2 * 8);
-        multiply_add<T>(acc[tile], a.parts[k / 16], right[0], right[1]);
-        multiply_add<T>(acc[tile + 1], a.parts[k / 16], right[2], right[3]);
+        for (int tile = 0; tile < Tiles; tile += 2) {
+            std::uint32_t right[4];
+            load_matrices(right, b + (8 * tile + matrix / 2 * 8 + row) * stride + k + matrix % 2 * 8);
+            multiply_add<T>(acc[tile], a.parts[k / 16], right[0], right[1]);
+            multiply_add<T>(acc[tile + 1], a.parts[k / 16], right[2], right[3]);
+        }
     }
 }
 
@@ -165,7 +183,8 @@ __device__ inline void store_rows(T* matrix, std::int64_t row_stride, int first_
 
 template <class T, int HeadDim>
 constexpr int attention_forward_shared() {
-    return 5 * tile_rows * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
+    return (tile_rows * tile_stride<HeadDim> + TilePairs<T, HeadDim, tile_rows>::elements) *
+           static_cast<int>(sizeof(T));
 }
 
 /// out and lse [batch, heads, seq_q] (natural logarithm of the sum of exponentials).
@@ -175,7 +194,7 @@ __global__ void __launch_bounds__(attention_threads)
     attention_forward(AttentionShape shape, T const* q, T const* k, T const* v, T* out, float* lse) {
     constexpr int stride = tile_stride<HeadDim>;
     T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
-    T* const kv_tiles = q_tile + tile_rows * stride;  // keys and values of two turns
+    TilePairs<T, HeadDim, tile_rows> const kv{q_tile + tile_rows * stride};  // keys and values
     int const head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
     int const kv_head = head / (shape.heads / shape.kv_heads), first_query = static_cast<int>(blockIdx.x) * tile_rows;
     int const warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4,
@@ -189,21 +208,19 @@ __global__ void __launch_bounds__(attention_threads)
     int const keys = shape.causal ? min(shape.seq_kv, last_query + ahead + 1) : shape.seq_kv;
 
     load_tile<T, HeadDim, tile_rows>(q_tile, q + q_base, q_stride, first_query, shape.seq_q);
-    auto const load_keys = [&](int first_key) {
-        T* const tiles = kv_tiles + first_key / tile_rows % 2 * 2 * tile_rows * stride;
-        load_tile<T, HeadDim, tile_rows>(tiles, k + kv_base, kv_stride, first_key, shape.seq_kv);
-        load_tile<T, HeadDim, tile_rows>(tiles + tile_rows * stride, v + kv_base, kv_stride, first_key, shape.seq_kv);
+    auto const load_keys = [&](int turn) {
+        kv.load(turn, k + kv_base, v + kv_base, kv_stride, turn * tile_rows, shape.seq_kv);
     };
     load_keys(0);
     LeftOperand<HeadDim> queries;
     RowState<HeadDim> state;
-    for (int first_key = 0; first_key < keys; first_key += tile_rows) {
+    for (int turn = 0; turn * tile_rows < keys; ++turn) {
+        int const first_key = turn * tile_rows;
         tiles_arrive();
-        if (first_key == 0) queries.load(q_tile + warp * 16 * stride);
-        if (first_key + tile_rows < keys) load_keys(first_key + tile_rows);
-        T const* const k_tile = kv_tiles + first_key / tile_rows % 2 * 2 * tile_rows * stride;
+        if (turn == 0) queries.load(q_tile + warp * 16 * stride);
+        if (first_key + tile_rows < keys) load_keys(turn + 1);
         float scores[tile_rows / 8][4] = {};
-        multiply_by_rows<T, HeadDim, tile_rows / 8>(scores, queries, k_tile);
+        multiply_by_rows<T, HeadDim, tile_rows / 8>(scores, queries, kv.first(turn));
         // Only at the ends some are not seen, of the sequence or of the mask.
         if (first_key + tile_rows > shape.seq_kv || (shape.causal && first_key + tile_rows > first_query + ahead))
             for (int tile = 0; tile < tile_rows / 8; ++tile)
@@ -213,7 +230,7 @@ __global__ void __launch_bounds__(attention_threads)
                     if (key >= shape.seq_kv || (shape.causal && key > query + ahead)) scores[tile][i] = -INFINITY;
                 }
         advance(state, scores, shape.scale * log2_of_e);
-        multiply_held<T, HeadDim, tile_rows / 8>(state.acc, scores, k_tile + tile_rows * stride);
+        multiply_held<T, HeadDim, tile_rows / 8>(state.acc, scores, kv.second(turn));
     }
     float const sum0 = quad_sum(state.sum[0]), sum1 = quad_sum(state.sum[1]);
     int const first_row = first_query + warp * 16;
@@ -244,9 +261,14 @@ __global__ void attention_delta(AttentionShape shape, T const* out, T const* d_o
 }
 
 template <class T, int HeadDim>
+constexpr int attention_backward_q_shared() {
+    return (2 * tile_rows * tile_stride<HeadDim> + TilePairs<T, HeadDim, backward_step>::elements) *
+           static_cast<int>(sizeof(T));
+}
+
+template <class T, int HeadDim>
 constexpr int attention_backward_kv_shared() {
-    return (2 * tile_rows + 4 * backward_step) * tile_stride<HeadDim> * static_cast<int>(sizeof(T)) +
-           4 * backward_step * static_cast<int>(sizeof(float));
+    return attention_backward_q_shared<T, HeadDim>() + 4 * backward_step * static_cast<int>(sizeof(float));
 }
 
 /// dk and dv of 64 keys: transposed scores (keys by queries) are recomputed for every query of every head that shares
@@ -258,8 +280,9 @@ __global__ void __launch_bounds__(attention_threads)
     constexpr int stride = tile_stride<HeadDim>, tiles = backward_step / 8;
     T* const k_tile = reinterpret_cast<T*>(dynamic_shared());
     T* const v_tile = k_tile + tile_rows * stride;
-    T* const query_tiles = v_tile + tile_rows * stride;  // queries and gradients of two turns, and their sums
-    float* const sum_tiles = reinterpret_cast<float*>(query_tiles + 4 * backward_step * stride);
+    using Queries = TilePairs<T, HeadDim, backward_step>;  // and their outputs' gradients
+    Queries const queries{v_tile + tile_rows * stride};
+    float* const sum_tiles = reinterpret_cast<float*>(queries.places + Queries::elements);  // lse and delta, likewise
     int const kv_head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
     int const sharing = shape.heads / shape.kv_heads, first_key = static_cast<int>(blockIdx.x) * tile_rows;
     int const warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4,
@@ -276,14 +299,11 @@ __global__ void __launch_bounds__(attention_threads)
     int const steps = (shape.seq_q - first_query + backward_step - 1) / backward_step, turns = steps * sharing;
     auto const query_of = [&](int turn) { return first_query + turn % steps * backward_step; };
     auto const load_queries = [&](int turn) {
-        T* const q_tile = query_tiles + turn % 2 * 2 * backward_step * stride;
         float* const lse_tile = sum_tiles + turn % 2 * 2 * backward_step;
         int const query0 = query_of(turn), head = kv_head * sharing + turn / steps;
         std::int64_t const q_base = batch * shape.seq_q * q_stride + head * HeadDim;
         std::int64_t const row = (static_cast<std::int64_t>(batch) * shape.heads + head) * shape.seq_q + query0;
-        load_tile<T, HeadDim, backward_step>(q_tile, q + q_base, q_stride, query0, shape.seq_q);
-        load_tile<T, HeadDim, backward_step>(q_tile + backward_step * stride, d_out + q_base, q_stride, query0,
-                                             shape.seq_q);
+        queries.load(turn, q + q_base, d_out + q_base, q_stride, query0, shape.seq_q);
         for (int i = static_cast<int>(threadIdx.x); i < backward_step; i += attention_threads) {
             lse_tile[i] = query0 + i < shape.seq_q ? lse[row + i] : 0.0f;
             lse_tile[backward_step + i] = query0 + i < shape.seq_q ? delta[row + i] : 0.0f;
@@ -294,8 +314,8 @@ __global__ void __launch_bounds__(attention_threads)
     for (int turn = 0; turn < turns; ++turn) {
         tiles_arrive();
         if (turn + 1 < turns) load_queries(turn + 1);
-        T const* const q_tile = query_tiles + turn % 2 * 2 * backward_step * stride;
-        T const* const d_tile = q_tile + backward_step * stride;
+        T const* const q_tile = queries.first(turn);
+        T const* const d_tile = queries.second(turn);
         float const* const lse_tile = sum_tiles + turn % 2 * 2 * backward_step;
         float const* const delta_tile = lse_tile + backward_step;
         int const query0 = query_of(turn);
@@ -324,11 +344,6 @@ __global__ void __launch_bounds__(attention_threads)
     store_rows<T, HeadDim>(dv + kv_base, kv_stride, first_row, shape.seq_kv, dv_acc, 1.0f, 1.0f);
 }
 
-template <class T, int HeadDim>
-constexpr int attention_backward_q_shared() {
-    return (2 * tile_rows + 4 * backward_step) * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
-}
-
 /// dq of 64 queries: scores are recomputed for every key they see. Grid (ceil(seq_q / 64), heads, batch).
 template <class T, int HeadDim>
 __global__ void __launch_bounds__(attention_threads)
@@ -337,7 +352,7 @@ __global__ void __launch_bounds__(attention_threads)
     constexpr int stride = tile_stride<HeadDim>, tiles = backward_step / 8;
     T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
     T* const d_tile = q_tile + tile_rows * stride;
-    T* const kv_tiles = d_tile + tile_rows * stride;  // keys and values of two turns
+    TilePairs<T, HeadDim, backward_step> const kv{d_tile + tile_rows * stride};  // keys and values
     int const head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
     int const kv_head = head / (shape.heads / shape.kv_heads), first_query = static_cast<int>(blockIdx.x) * tile_rows;
     int const warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4,
@@ -352,11 +367,8 @@ __global__ void __launch_bounds__(attention_threads)
 
     load_tile<T, HeadDim, tile_rows>(q_tile, q + q_base, q_stride, first_query, shape.seq_q);
     load_tile<T, HeadDim, tile_rows>(d_tile, d_out + q_base, q_stride, first_query, shape.seq_q);
-    auto const load_keys = [&](int first_key) {
-        T* const tile = kv_tiles + first_key / backward_step % 2 * 2 * backward_step * stride;
-        load_tile<T, HeadDim, backward_step>(tile, k + kv_base, kv_stride, first_key, shape.seq_kv);
-        load_tile<T, HeadDim, backward_step>(tile + backward_step * stride, v + kv_base, kv_stride, first_key,
-                                             shape.seq_kv);
+    auto const load_keys = [&](int turn) {
+        kv.load(turn, k + kv_base, v + kv_base, kv_stride, turn * backward_step, shape.seq_kv);
     };
     load_keys(0);
     float row_lse[2], row_delta[2];
@@ -367,11 +379,12 @@ __global__ void __launch_bounds__(attention_threads)
         row_delta[half] = row < shape.seq_q ? delta[place] : 0.0f;
     }
     float dq_acc[HeadDim / 8][4] = {};
-    for (int first_key = 0; first_key < keys; first_key += backward_step) {
+    for (int turn = 0; turn * backward_step < keys; ++turn) {
+        int const first_key = turn * backward_step;
         tiles_arrive();
-        if (first_key + backward_step < keys) load_keys(first_key + backward_step);
-        T const* const k_tile = kv_tiles + first_key / backward_step % 2 * 2 * backward_step * stride;
-        T const* const v_tile = k_tile + backward_step * stride;
+        if (first_key + backward_step < keys) load_keys(turn + 1);
+        T const* const k_tile = kv.first(turn);
+        T const* const v_tile = kv.second(turn);
         float p[tiles][4] = {}, ds[tiles][4] = {};
         LeftOperand<HeadDim> rows;
         rows.load(q_tile + warp * 16 * stride);

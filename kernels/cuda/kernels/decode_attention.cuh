@@ -25,7 +25,8 @@ __device__ inline int split_begin(DecodeShape const& shape, int split) {
 
 template <class T, int HeadDim>
 constexpr int decode_shared() {
-    int const tiles = (decode_rows + 4 * tile_rows) * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
+    int const tiles =
+        (decode_rows * tile_stride<HeadDim> + TilePairs<T, HeadDim, tile_rows>::elements) * static_cast<int>(sizeof(T));
     int const merge = 4 * decode_rows * (HeadDim + 2) * static_cast<int>(sizeof(float));
     return tiles > merge ? tiles : merge;
 }
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(attention_threads)
                      float* part_sum) {
     constexpr int stride = tile_stride<HeadDim>;
     T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
-    T* const kv_tiles = q_tile + decode_rows * stride;  // keys and values of two turns
+    TilePairs<T, HeadDim, tile_rows> const kv{q_tile + decode_rows * stride};  // keys and values
     int const sharing = shape.heads / shape.kv_heads, chunks = (sharing + decode_rows - 1) / decode_rows;
     int const kv_head = static_cast<int>(blockIdx.y) / chunks, chunk = static_cast<int>(blockIdx.y) % chunks;
     int const split = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
@@ -52,20 +53,19 @@ __global__ void __launch_bounds__(attention_threads)
     int const begin = split_begin(shape, split), end = split_begin(shape, split + 1);
 
     load_tile<T, HeadDim, decode_rows>(q_tile, first_q, HeadDim, 0, heads_here);
-    auto const load_keys = [&](int first_key) {
-        T* const tiles = kv_tiles + first_key / tile_rows % 2 * 2 * tile_rows * stride;
-        load_tile<T, HeadDim, tile_rows>(tiles, k + kv_base, kv_stride, first_key, end);
-        load_tile<T, HeadDim, tile_rows>(tiles + tile_rows * stride, v + kv_base, kv_stride, first_key, end);
+    auto const load_keys = [&](int turn) {
+        kv.load(turn, k + kv_base, v + kv_base, kv_stride, begin + turn * tile_rows, end);
     };
-    load_keys(begin);
+    load_keys(0);
     LeftOperand<HeadDim> queries;
     RowState<HeadDim> state;
-    for (int first_key = begin; first_key < end; first_key += tile_rows) {
+    for (int turn = 0; begin + turn * tile_rows < end; ++turn) {
+        int const first_key = begin + turn * tile_rows;
         tiles_arrive();
-        if (first_key == begin) queries.load(q_tile);
-        if (first_key + tile_rows < end) load_keys(first_key + tile_rows);
-        T const* const k_tile = kv_tiles + first_key / tile_rows % 2 * 2 * tile_rows * stride;
-        T const* const v_tile = k_tile + tile_rows * stride;
+        if (turn == 0) queries.load(q_tile);
+        if (first_key + tile_rows < end) load_keys(turn + 1);
+        T const* const k_tile = kv.first(turn);
+        T const* const v_tile = kv.second(turn);
         float scores[2][4] = {};  // each warp has 16 keys of the tile
         multiply_by_rows<T, HeadDim, 2>(scores, queries, k_tile + warp * 16 * stride);
         for (int tile = 0; tile < 2; ++tile)

@@ -1,0 +1,50 @@
+"""What the scripts of this folder share: lists on their command lines, and a CSV of rows that is added to row by row."""
+import argparse
+import csv
+import os
+
+
+def sizes(text):
+    """Of "1024,2048"; a ValueError is argparse's to report."""
+    return [int(part) for part in text.split(",")]
+
+
+def names_of(known):
+    """Reads "a,b" where each is among `known`."""
+
+    def read(text):
+        names = text.split(",")
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not known ({', '.join(known)})")
+        return names
+
+    return read
+
+
+def add_out_options(parser):
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--resume", action="store_true")
+
+
+def require_new_or_resumed(parser, args):
+    if os.path.exists(args.out) and not args.resume:
+        parser.error(f"--out {args.out}: the file exists (give --resume to add to it)")
+
+
+class RowFile:
+    """Adds rows to a CSV, each whole on the disk before the next is measured."""
+
+    def __init__(self, path, header):
+        self.rows = []  # that it has already
+        if os.path.exists(path):
+            with open(path, newline="") as file:
+                self.rows = list(csv.DictReader(file))
+        self.file = open(path, "a", newline="")
+        self.writer = csv.DictWriter(self.file, header, lineterminator="\n")
+        if self.file.tell() == 0:
+            self.writer.writeheader()
+
+    def add(self, row):
+        self.writer.writerow(row)
+        self.file.flush()
