@@ -13,13 +13,10 @@ without times and STATUS=OOM in its notes.
     python3 train_step.py --models 1.1b --seq 2048 --out one.csv --trace trace.json     # for sextant calibrate import
     sextant validate train steps.csv
 
-Needs rows.py beside it, PyTorch 2.6 or later, and Hugging Face's transformers for --code hf. --device cpu --models tiny tries it anywhere.
+Needs rows.py and steps.py beside it, PyTorch 2.6 or later, and Hugging Face's transformers for --code hf. --device cpu --models tiny tries it anywhere.
 """
 import argparse
-import dataclasses
-import math
 import os
-import statistics
 import sys
 import time
 
@@ -28,39 +25,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from rows import RowFile, add_out_options, names_of, require_new_or_resumed, sizes
-
-HEADER = (
-    "source_id,source_ref,model,arch,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,gated_mlp,tied_embed,"
-    "moe_experts,moe_topk,moe_ffn_hidden,moe_shared,seq_len,gpu,num_gpus,gpus_per_node,intra_node_link,inter_node_link,"
-    "inter_node_bw_gbps_per_gpu,framework,precision,dp,tp,pp,cp,ep,vpp,pp_schedule,zero_stage,sequence_parallel,"
-    "recompute,micro_batch,global_batch_seqs,flash_attention,iter_time_s,tokens_per_s,tokens_per_s_per_gpu,"
-    "model_tflops_per_gpu,hw_tflops_per_gpu,mfu_pct,peak_mem_gb_per_gpu,notes"
-).split(",")
-
-
-@dataclasses.dataclass(frozen=True)
-class Shape:
-    layers: int
-    hidden: int
-    ffn: int
-    heads: int
-    kv_heads: int
-    vocab: int
-
-    @property
-    def head_dim(self):
-        return self.hidden // self.heads
-
-
-# Sizes that fit one device with fp32 states (16 bytes a parameter) and differ in what bounds them: launches, memory,
-# matrix products. "tiny" is for trying the script.
-MODELS = {
-    "tiny": Shape(layers=2, hidden=64, ffn=176, heads=4, kv_heads=2, vocab=512),
-    "0.4b": Shape(layers=24, hidden=1024, ffn=2816, heads=16, kv_heads=8, vocab=32000),
-    "1.1b": Shape(layers=22, hidden=2048, ffn=5632, heads=32, kv_heads=4, vocab=32000),
-    "3b": Shape(layers=28, hidden=3072, ffn=8192, heads=24, kv_heads=8, vocab=32000),
-    "8b": Shape(layers=32, hidden=4096, ffn=14336, heads=32, kv_heads=8, vocab=128256),
-}
+from steps import HEADER, MODELS, base_row, fill_times, grid, key_of, states_of
 
 
 class RmsNorm(nn.Module):
@@ -231,8 +196,6 @@ def measure(shape, seq, micro_batch, args, device):
         losses.append(loss.item())
     allocated = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
     reserved = torch.cuda.max_memory_reserved(device) if device.type == "cuda" else 0
-    if not math.isfinite(losses[-1]) or losses[-1] >= losses[0]:
-        raise RuntimeError(f"the loss went from {losses[0]:.3f} to {losses[-1]:.3f}: this is not training")
     if args.trace:
         write_trace(args.trace, train, device)
     return seconds, allocated, reserved, losses
@@ -243,72 +206,24 @@ def framework_of(args):
     return code + ("FSDP2 " if args.wrap == "fsdp" else "") + ("compiled" if args.compile else "eager")
 
 
-def base_row(name, shape, seq, micro_batch, args, device):
+def empty_row(name, seq, micro_batch, args, device):
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-    return dict.fromkeys(HEADER, "") | {
-        "source_id": "sextant-train-step",
-        "source_ref": f"kernels/train_step/train_step.py, {time.strftime('%Y-%m-%d', time.gmtime())}",
-        "model": f"llama-shaped-{name}",
-        "arch": "dense",
-        "layers": shape.layers,
-        "hidden": shape.hidden,
-        "ffn_hidden": shape.ffn,
-        "heads": shape.heads,
-        "kv_heads": shape.kv_heads,
-        "head_dim": shape.head_dim,
-        "vocab": shape.vocab,
-        "gated_mlp": 1,
-        "tied_embed": 0,
-        "seq_len": seq,
-        "gpu": gpu,
-        "num_gpus": 1,
-        "gpus_per_node": 1,
-        "framework": f"PyTorch {torch.__version__} {framework_of(args)}, one device",
-        "precision": "BF16",
-        "dp": 1,
-        "tp": 1,
-        "pp": 1,
-        "cp": 1,
-        "ep": 1,
-        "zero_stage": 0,
-        "sequence_parallel": 0,
-        "recompute": "none",
-        "micro_batch": micro_batch,
-        "global_batch_seqs": micro_batch,
-        "flash_attention": 1,
-    }
+    framework = f"PyTorch {torch.__version__} {framework_of(args)}"
+    return base_row(name, MODELS[name], seq, micro_batch, "train_step.py", gpu, framework)
 
 
-def row_of(name, shape, seq, micro_batch, args, device):
-    row = base_row(name, shape, seq, micro_batch, args, device)
+def row_of(name, seq, micro_batch, args, device):
+    row = empty_row(name, seq, micro_batch, args, device)
     copies = "bf16 copies by FSDP" if args.wrap == "fsdp" else "bf16 autocast"
     states = f"states={args.states}" + ("" if args.states == "bf16" else f" with {copies}")
     try:
-        seconds, allocated, reserved, losses = measure(shape, seq, micro_batch, args, device)
+        seconds, allocated, reserved, losses = measure(MODELS[name], seq, micro_batch, args, device)
     except torch.cuda.OutOfMemoryError:
         row["notes"] = f"STATUS=OOM; {states}"
         return row
-    ordered = sorted(seconds)
-    median = statistics.median(ordered)
-    rate = micro_batch * seq / median
-    row["iter_time_s"] = f"{median:.6g}"
-    row["tokens_per_s"] = row["tokens_per_s_per_gpu"] = f"{rate:.6g}"
-    if allocated:
-        row["peak_mem_gb_per_gpu"] = f"{allocated / 1e9:.4f}"
-    row["notes"] = (
-        f"{states}; median of {len(ordered)} steps, p10 {ordered[len(ordered) // 10]:.6g} s, "
-        f"p90 {ordered[len(ordered) * 9 // 10]:.6g} s; peak is max allocated, max reserved {reserved / 1e9:.4f} GB; "
-        f"loss {losses[0]:.3f} to {losses[-1]:.3f}"
-    )
+    note = f"peak is max allocated, max reserved {reserved / 1e9:.4f} GB; "
+    fill_times(row, states, seconds, losses, allocated, note)
     return row
-
-
-def key_of(row, states):
-    return tuple(str(row[c]) for c in ("model", "seq_len", "micro_batch", "gpu", "framework")) + (states,)
-
-
-def states_of(row):
-    return row["notes"].split("states=")[-1][:4]
 
 
 def parse_arguments():
@@ -343,14 +258,14 @@ def main():
         return 3
     file = RowFile(args.out, HEADER)
     have = {key_of(row, states_of(row)) for row in file.rows}
-    todo = [(name, seq, max(1, tokens // seq)) for name in args.models for tokens in args.tokens for seq in args.seq]
+    todo = grid(args)
     for number, (name, seq, micro_batch) in enumerate(todo, 1):
-        key = key_of(base_row(name, MODELS[name], seq, micro_batch, args, device), args.states)
+        key = key_of(empty_row(name, seq, micro_batch, args, device), args.states)
         if key in have:
             continue
         have.add(key)
         print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
-        file.add(row_of(name, MODELS[name], seq, micro_batch, args, device))
+        file.add(row_of(name, seq, micro_batch, args, device))
         if device.type == "cuda":
             torch.cuda.empty_cache()
     return 0

@@ -1,0 +1,107 @@
+"""What the scripts that time training steps share: the columns of a row, the models, and how a row is filled."""
+import dataclasses
+import math
+import statistics
+import time
+
+HEADER = (
+    "source_id,source_ref,model,arch,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,gated_mlp,tied_embed,"
+    "moe_experts,moe_topk,moe_ffn_hidden,moe_shared,seq_len,gpu,num_gpus,gpus_per_node,intra_node_link,inter_node_link,"
+    "inter_node_bw_gbps_per_gpu,framework,precision,dp,tp,pp,cp,ep,vpp,pp_schedule,zero_stage,sequence_parallel,"
+    "recompute,micro_batch,global_batch_seqs,flash_attention,iter_time_s,tokens_per_s,tokens_per_s_per_gpu,"
+    "model_tflops_per_gpu,hw_tflops_per_gpu,mfu_pct,peak_mem_gb_per_gpu,notes"
+).split(",")
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    layers: int
+    hidden: int
+    ffn: int
+    heads: int
+    kv_heads: int
+    vocab: int
+
+    @property
+    def head_dim(self):
+        return self.hidden // self.heads
+
+
+# Sizes that fit one device with fp32 states (16 bytes a parameter) and differ in what bounds them: launches, memory,
+# matrix products. "tiny" is for trying the script.
+MODELS = {
+    "tiny": Shape(layers=2, hidden=64, ffn=176, heads=4, kv_heads=2, vocab=512),
+    "0.4b": Shape(layers=24, hidden=1024, ffn=2816, heads=16, kv_heads=8, vocab=32000),
+    "1.1b": Shape(layers=22, hidden=2048, ffn=5632, heads=32, kv_heads=4, vocab=32000),
+    "3b": Shape(layers=28, hidden=3072, ffn=8192, heads=24, kv_heads=8, vocab=32000),
+    "8b": Shape(layers=32, hidden=4096, ffn=14336, heads=32, kv_heads=8, vocab=128256),
+}
+
+
+def base_row(name, shape, seq, micro_batch, script, gpu, framework, recompute="none"):
+    """A row without its measurement: one device, flash attention, bf16 products."""
+    return dict.fromkeys(HEADER, "") | {
+        "source_id": "sextant-train-step",
+        "source_ref": f"kernels/train_step/{script}, {time.strftime('%Y-%m-%d', time.gmtime())}",
+        "model": f"llama-shaped-{name}",
+        "arch": "dense",
+        "layers": shape.layers,
+        "hidden": shape.hidden,
+        "ffn_hidden": shape.ffn,
+        "heads": shape.heads,
+        "kv_heads": shape.kv_heads,
+        "head_dim": shape.head_dim,
+        "vocab": shape.vocab,
+        "gated_mlp": 1,
+        "tied_embed": 0,
+        "seq_len": seq,
+        "gpu": gpu,
+        "num_gpus": 1,
+        "gpus_per_node": 1,
+        "framework": f"{framework}, one device",
+        "precision": "BF16",
+        "dp": 1,
+        "tp": 1,
+        "pp": 1,
+        "cp": 1,
+        "ep": 1,
+        "zero_stage": 0,
+        "sequence_parallel": 0,
+        "recompute": recompute,
+        "micro_batch": micro_batch,
+        "global_batch_seqs": micro_batch,
+        "flash_attention": 1,
+    }
+
+
+def fill_times(row, states, seconds, losses, peak_bytes, memory_note):
+    """Adds the median of the steps, tokens per second and the peak of memory (bytes; 0: not known).
+
+    A RuntimeError where the loss did not fall: that was no training.
+    """
+    if not math.isfinite(losses[-1]) or losses[-1] >= losses[0]:
+        raise RuntimeError(f"the loss went from {losses[0]:.3f} to {losses[-1]:.3f}: this is not training")
+    ordered = sorted(seconds)
+    median = statistics.median(ordered)
+    row["iter_time_s"] = f"{median:.6g}"
+    row["tokens_per_s"] = row["tokens_per_s_per_gpu"] = f"{row['micro_batch'] * row['seq_len'] / median:.6g}"
+    if peak_bytes:
+        row["peak_mem_gb_per_gpu"] = f"{peak_bytes / 1e9:.4f}"
+    row["notes"] = (
+        f"{states}; median of {len(ordered)} steps, p10 {ordered[len(ordered) // 10]:.6g} s, "
+        f"p90 {ordered[len(ordered) * 9 // 10]:.6g} s; {memory_note}loss {losses[0]:.3f} to {losses[-1]:.3f}"
+    )
+
+
+def key_of(row, states):
+    """What tells rows of one file apart; states as in "fp32"."""
+    return tuple(str(row[c]) for c in ("model", "seq_len", "micro_batch", "gpu", "framework", "recompute")) + (states,)
+
+
+def states_of(row):
+    return row["notes"].split("states=")[-1][:4]
+
+
+def grid(args):
+    """(model, sequence length, micro-batch) of every step that was asked for."""
+    return [(name, seq, max(1, tokens // seq)) for name in args.models for tokens in args.tokens for seq in args.seq]
