@@ -28,6 +28,12 @@ struct Constant {
     double (*get)(EngineProfile const&);
     void (*set)(EngineProfile&, double);
     void (*note)(EngineProfile&, Basis, std::string const&);
+    /// Of optional constants: whether the profile has it. Then it is fitted, from the value that is stated; else not.
+    bool (*stated)(EngineProfile const&) = nullptr;
+
+    [[nodiscard]] bool is_fitted(EngineProfile const& e) const { return stated == nullptr || stated(e); }
+    /// What an optional constant is fitted from: what the profile states.
+    [[nodiscard]] double mean_of(EngineProfile const& e) const { return stated && stated(e) ? get(e) : mean; }
 };
 
 template <auto member>
@@ -61,6 +67,16 @@ constexpr Constant time(char const* name, double mean, double low, double high, 
     return {name, mean, low, high, spread, get_microseconds<member>, set_microseconds<member>, note<member>};
 }
 
+template <auto member>
+bool is_stated(EngineProfile const& e) {
+    return states_constant(e.*member);
+}
+constexpr Constant optional(Constant constant, bool (*stated)(EngineProfile const&), double high) {
+    constant.stated = stated;
+    constant.high = high;
+    return constant;
+}
+
 constexpr std::array constants{
     factor<&EngineProfile::gemm_scale>("gemm_scale", 0.15),
     factor<&EngineProfile::prefill_scale>("prefill_scale", 0.2),
@@ -74,6 +90,10 @@ constexpr std::array constants{
     factor<&EngineProfile::expert_stream_scale>("expert_stream_scale", 0.3),
     factor<&EngineProfile::expert_compute_scale>("expert_compute_scale", 0.5),
     factor<&EngineProfile::expert_unpack_scale>("expert_unpack_scale", 0.5),
+    optional(factor<&EngineProfile::gemm_compute_scale>("gemm_compute_scale", 0.5),
+             is_stated<&EngineProfile::gemm_compute_scale>, 100),
+    optional(time<&EngineProfile::rounding_overhead>("rounding_overhead", 100, 0.1, 1e4),
+             is_stated<&EngineProfile::rounding_overhead>, 1e4),
 };
 
 constexpr double gap_spread = 0.5;  ///< of the logarithm of a gap between kernels, of captured graphs; assumed
@@ -88,7 +108,7 @@ double gap_cost(EngineProfile const& engine, EnginePriors const& priors) {
 
 EngineProfile with_values(EngineProfile profile, std::span<double const> values) {
     for (std::size_t i = 0; i < constants.size(); ++i)
-        constants[i].set(profile, values[i]);
+        if (constants[i].is_fitted(profile)) constants[i].set(profile, values[i]);
     return profile;
 }
 
@@ -210,7 +230,7 @@ std::size_t fold_of(std::string const& group, std::size_t folds) {
 EnginePriors common_priors(EngineProfile const& engine) {
     EnginePriors out{.constants = {}, .kernel_gap = {.mean = 1, .spread = gap_spread}, .source = "as of any engine"};
     for (Constant const& c : constants)
-        out.constants.push_back({.mean = c.mean, .spread = c.spread});
+        out.constants.push_back({.mean = c.mean_of(engine), .spread = c.spread});
     if (engine.planning == IterationPlanning::in_turn) out.kernel_gap.spread = std::numeric_limits<double>::infinity();
     return out;
 }
@@ -242,13 +262,14 @@ EnginePriors priors_around(EngineProfile const& known) {
                         .typical_error = 0.05,
                         .shares_errors = false};
     for (Constant const& c : constants)
-        priors.constants.push_back({.mean = c.get(known), .spread = c.spread * std::sqrt(0.5)});
+        priors.constants.push_back(
+            {.mean = c.is_fitted(known) ? c.get(known) : c.mean, .spread = c.spread * std::sqrt(0.5)});
     return priors;
 }
 
 EngineProfile without_fit(EngineProfile engine) {
     for (Constant const& c : constants)
-        c.set(engine, c.mean);
+        if (c.stated == nullptr) c.set(engine, c.mean);
     engine.kernel_gap.value = 1 * units::us;
     return engine;
 }
@@ -303,6 +324,7 @@ void add_provenance(EngineFit& fit, EnginePriors const& priors, EngineFitOptions
             ? std::string(", none held out")
             : fmt::format("; median errors of groups held out in turn: {}", errors_text(fit.held_out_errors)));
     for (std::size_t i = 0; i < constants.size(); ++i) {
+        if (!constants[i].is_fitted(fit.profile)) continue;
         bool const known = fit.identified[i];
         constants[i].note(fit.profile, known ? Basis::fitted : Basis::assumed,
                           known ? source : fmt::format("{}; not identified by {}", priors.source, source));

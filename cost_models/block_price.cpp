@@ -276,6 +276,7 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     BlockPrice price;
     price.parameters = block.parameters;
     price.frozen = block.frozen;
+    price.run_again = block.kept(Recompute::none, formats_.of_layer_run_again());
     Floors const least = floors(block, plan, host_floor);
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
     Halves const backward = price_halves(block, plan, {.pass = Pass::backward, .floor = least.backward});

@@ -41,6 +41,7 @@ struct BlockPrice {
     PassTime reduced_weight;
     std::array<PassTime, 3> rerun{};  ///< what each `Recompute` policy adds to the backward pass
     std::array<Bytes, 3> kept{};      ///< activations kept per microbatch under each policy
+    Bytes run_again;                  ///< what is there of it, once, while it is run again
     LocalParameters parameters;       ///< that are trained
     FrozenWeights frozen;
 };

@@ -128,12 +128,19 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     }
 }
 
+/// 16-bit copies of the weights that are trained, where the state is wider.
+Bytes cast_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.optimizer == Optimizer::adamw_pure_bf16 || plan.precision == Precision::fp32 || plan.zero >= 3) return {};
+    return framework.cast_weight_bytes.value * load.parameters.total() * B;
+}
+
 /// Buckets, step buffers and what is gathered of the ends.
 Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     Bytes total = framework.step_buffer_bytes.value * load.hidden_tokens * B;
     // A packed matrix is written in 16 bit for as long as its product runs.
     if (plan.adapters.on()) total += frozen_weight_bytes * load.frozen.largest_packed * B;
     total += framework.bucket_bytes.value * with_copies(load.parameters, plan).total() * B;
+    total += cast_weights(load, plan, framework);
     if (plan.zero >= 3) total += gathered_ends(load, plan);
     if (plan.zero == 2) total += 2 * with_copies(load.largest_layer, plan).total() * B;
     return total;
@@ -188,6 +195,13 @@ Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory
     return bytes * B;
 }
 
+/// What gradients of a single microbatch take the place of, once its backward has freed it.
+Bytes replaced_by_gradients(StageMemory const& m, StageLoad const& load, ParallelPlan const& plan,
+                            FrameworkMemory const& framework) {
+    if (framework.stacks_layers.value > 0) return std::max(Bytes{}, m.logits - load.working_layer);
+    return m.activations + m.logits + cast_weights(load, plan, framework);
+}
+
 }  // namespace
 
 bool holds_all_logits(ParallelPlan const& plan) {
@@ -223,9 +237,9 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     fill_activations(m, load, plan);
     fill_passes(m, load, plan, framework);
     m.buffers += std::max(Bytes{}, updated_weights(load, plan, framework) - (m.activations + m.logits));
-    // Of a single microbatch each gradient takes the place of activations that its backward has freed.
     if (plan.pp == 1 && load.microbatches == 1)
-        m.gradients -= framework.frees_gradients.value * std::min(m.gradients, m.activations + m.logits);
+        m.gradients -=
+            framework.frees_gradients.value * std::min(m.gradients, replaced_by_gradients(m, load, plan, framework));
 
     Bytes const needed = m.allocated();
     Bytes const base = needed + lingering(load, plan, framework);

@@ -190,12 +190,15 @@ set(SEXTANT_FRAMEWORK_FILES
   hardware_profiles/frameworks/torchtitan.json
   hardware_profiles/frameworks/deepspeed.json
   hardware_profiles/frameworks/maxtext.json
+  hardware_profiles/frameworks/pytorch.json
+  hardware_profiles/frameworks/transformers.json
   hardware_profiles/frameworks/generic.json
 )
 set(SEXTANT_ENGINE_FILES
   hardware_profiles/engines/vllm.json
   hardware_profiles/engines/vllm-v0.json
   hardware_profiles/engines/vllm-v0-rocm.json
+  hardware_profiles/engines/vllm-v0-rocm-cdna2.json
   hardware_profiles/engines/sglang.json
   hardware_profiles/engines/tensorrt-llm.json
   hardware_profiles/engines/lmdeploy.json

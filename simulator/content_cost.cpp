@@ -49,7 +49,7 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
             load.frozen_layer = price.frozen;
         }
         if (plan.recompute != Recompute::none)
-            load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
+            load.working_layer = std::max(load.working_layer, price.run_again - price.kept[policy]);
         if (shape.kinds[k].moe) load.moe_layers += n;
     }
     auto const add_end = [&](BlockPrice const& price) {

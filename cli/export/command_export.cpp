@@ -53,7 +53,7 @@ PlanOptions asked_plan(Options const& o, CLI::App const& app, CommandContext& co
 
 /// The launcher that a framework of ours goes with.
 std::string usual_format(std::string const& framework) {
-    if (framework == "fsdp") return "fsdp2";
+    if (framework == "fsdp" || framework == "pytorch" || framework == "transformers") return "fsdp2";
     for (ExporterEntry const* entry : exporter_catalog())
         if (framework == entry->name) return framework;
     return "megatron";

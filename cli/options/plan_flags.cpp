@@ -29,8 +29,8 @@ void add_subject_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machi
         ->option_text("N");
     if (machine == Machine::required) {
         app.add_option("--framework", o.framework,
-                       "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or "
-                       "a file (default: megatron; an older release: megatron:release=24.07)")
+                       "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, "
+                       "transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)")
             ->option_text("NAME");
         app.add_option("--max-memory", o.max_memory,
                        "of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)")
@@ -56,7 +56,7 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
     add_axis("--vpp", o.vpp, "model chunks per stage (interleaved, breadth-first; 2 in a V)");
     add_axis("--micro-batch", o.micro_batch, "sequences per microbatch");
     add_axis("--zero", o.zero, "ZeRO stage 0, 1, 2 or 3 (3: FSDP)",
-             "the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1");
+             "the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1");
     char const* const list = search ? ", comma-separated" : "";
     auto const usual = [&](char const* of_search, char const* of_one) { return search ? of_search : of_one; };
     app.add_option(

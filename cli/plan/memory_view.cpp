@@ -62,8 +62,7 @@ std::string state_text(MemorySheet const& s, std::size_t stage) {
 
 /// The formula is of 16 bit.
 std::string formula_of(SavedTensor const& t, KeptFormats const& formats) {
-    if (t.copy != KeptCopy::none)
-        return fmt::format("{:g} {}", t.copy == KeptCopy::gate ? formats.gate_copy : formats.routed_copy, t.formula);
+    if (t.copy != KeptCopy::none) return fmt::format("{:g} {}", formats.of(t.copy), t.formula);
     if (t.narrow == NarrowInput::no || formats.narrow_input >= 2) return std::string(t.formula);
     return fmt::format("{}{}, {:g}-byte inputs", t.formula, t.narrow == NarrowInput::beside ? " and a copy" : "",
                        formats.narrow_input);

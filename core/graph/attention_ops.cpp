@@ -243,6 +243,11 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
                     core.pieces - 1);
 
     expansion([&] { b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.key_value)); });
+    if (width.kv_heads < width.heads) {
+        double const repeats = static_cast<double>(width.heads - width.kv_heads) / static_cast<double>(width.kv_heads);
+        b.keep_copy(KeptCopy::repeated, "keys and values repeated", "T (a - kv) (d + d_v) / t",
+                    repeats * tokens * width.key_value);
+    }
     b.module(RecomputeModule::core_attn, [&] { keep_scores(b, core, width); });
     keep_output(b, a, 2 * tokens * width.output);
     if (a.gated) {

@@ -70,15 +70,31 @@ Recompute recompute_of_mtp(ParallelPlan const& plan) {
 KeptFormats kept_formats(FrameworkMemory const& framework) {
     return {.narrow_input = framework.narrow_input_bytes.value,
             .gate_copy = framework.gated_extra_bytes.value,
-            .routed_copy = framework.routed_token_bytes.value};
+            .routed_copy = framework.routed_token_bytes.value,
+            .norm_copy = framework.norm_copy_bytes.value,
+            .repeated_copy = framework.repeated_key_value_bytes.value,
+            .planned = framework.stacks_layers.value > 0};
+}
+
+KeptFormats KeptFormats::of_layer_run_again() const {
+    KeptFormats formats = *this;
+    if (planned) formats.norm_copy = 0;
+    return formats;
+}
+
+double KeptFormats::of(KeptCopy copy) const {
+    switch (copy) {
+        case KeptCopy::none: break;
+        case KeptCopy::gate: return gate_copy;
+        case KeptCopy::routed: return routed_copy;
+        case KeptCopy::norm: return norm_copy;
+        case KeptCopy::repeated: return repeated_copy;
+    }
+    return 1;
 }
 
 Bytes SavedTensor::kept(KeptFormats const& formats) const {
-    switch (copy) {
-        case KeptCopy::none: break;
-        case KeptCopy::gate: return formats.gate_copy * bytes;
-        case KeptCopy::routed: return formats.routed_copy * bytes;
-    }
+    if (copy != KeptCopy::none) return formats.of(copy) * bytes;
     if (narrow == NarrowInput::no || formats.narrow_input >= 2) return bytes;
     return (narrow == NarrowInput::instead ? formats.narrow_input / 2 : 1 + formats.narrow_input / 2) * bytes;
 }

@@ -18,14 +18,21 @@ struct FrameworkMemory;
 enum class NarrowInput : std::uint8_t { no, instead, beside };
 
 /// A copy that some frameworks keep beside the tensors of the graph, in bytes an element of their own: of a gate beside
-/// its product, where the two are not one kernel; of routed tokens, as they are permuted and combined.
-enum class KeptCopy : std::uint8_t { none, gate, routed };
+/// its product, where the two are not one kernel; of routed tokens, as they are permuted and combined; around a norm,
+/// where it runs op by op, in fp32 or between casts; of keys and values, repeated for the query heads that share them.
+enum class KeptCopy : std::uint8_t { none, gate, routed, norm, repeated };
 
 /// Bytes an element of what frameworks keep otherwise than the graph says (`FrameworkMemory`).
 struct KeptFormats {
     double narrow_input = 2;  ///< of the input of a product in fp8 or fp4
     double gate_copy = 0;
     double routed_copy = 0;
+    double norm_copy = 0;
+    double repeated_copy = 0;
+    bool planned = false;  ///< a compiler has a layer that runs again free what is around its norms as it goes
+    [[nodiscard]] double of(KeptCopy copy) const;
+    /// Of a layer that is run again, until its backward is over.
+    [[nodiscard]] KeptFormats of_layer_run_again() const;
 };
 KeptFormats kept_formats(FrameworkMemory const& framework);
 

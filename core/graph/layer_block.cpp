@@ -70,6 +70,7 @@ void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input, 
         b.norm(name);
         if (output != NormOutput::dropped)
             b.keep_input("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden, narrow_of(output));
+        b.keep_copy(KeptCopy::norm, "copies around a norm", "T h [/t with SP]", b.norm_tokens * b.hidden);
     });
 }
 

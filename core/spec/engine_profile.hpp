@@ -44,8 +44,14 @@ struct EngineProfile {
     std::string title;
     std::vector<std::string> aliases;  ///< other spellings, as measurement files write it
     Sourced<double> gemm_scale;        ///< time of matrix products over what the kernel models say
-    Sourced<double> prefill_scale;     ///< the same for attention over prompts
-    Sourced<double> decode_scale;      ///< the same for attention over the cache
+    /// Time of dense products over their FLOPs at the device's peak, where that is longer than what the kernel models
+    /// say: kernels that nobody tuned for the device. 1: nowhere.
+    Sourced<double> gemm_compute_scale{.value = 1, .basis = Basis::assumed, .source = "the file does not state it"};
+    Sourced<double> prefill_scale;  ///< the same for attention over prompts
+    Sourced<double> decode_scale;   ///< the same for attention over the cache
+    /// Operations of the vector units to widen one value of an fp8 cache, for all query heads that read it, on a device
+    /// that has no fp8: kernels that do it bit by bit. 1: as if it had an instruction for it.
+    Sourced<double> fp8_widening{.value = 1, .basis = Basis::assumed, .source = "the file does not state it"};
     Sourced<double> communication_scale;
     /// Time to read the experts that a batch touches, over their bytes at the device's bandwidth.
     Sourced<double> expert_stream_scale;
@@ -56,6 +62,8 @@ struct EngineProfile {
     Sourced<Seconds> kernel_gap;  ///< per kernel, within a captured graph
     /// To launch one kernel of an iteration that holds prompt tokens: those are not captured beforehand.
     Sourced<Seconds> prompt_launch;
+    /// Beside each product whose inputs are rounded (fp8, int8), where rounding and scaling run op by op.
+    Sourced<Seconds> rounding_overhead;
     Sourced<Seconds> expert_launch;  ///< the same, beside its kernels, of the experts of one layer: sorting, dispatch
     Sourced<Seconds>
         host_per_iteration;  ///< scheduler, input preparation, sampling, output; hidden in part if planned ahead
@@ -73,5 +81,9 @@ struct EngineProfile {
     EngineInterval interval{};              ///< of the time of an output token, and so of the throughput
     EngineInterval first_token_interval{};  ///< of the time to the first token
 };
+
+/// Whether an optional constant of a profile says something: a factor that is not 1, a time that is not 0.
+bool states_constant(Sourced<double> const& scale);
+bool states_constant(Sourced<Seconds> const& time);
 
 }  // namespace sextant

@@ -47,7 +47,19 @@ std::string text_of(double value) { return fmt::format("{:.4g}", value); }
 std::string text_of(Seconds value) { return fmt::format("\"{:.4g} us\"", value.in(units::us)); }
 std::string text_of(Bytes value) { return fmt::format("\"{:.6g} MB\"", value.in(units::MB)); }
 
+/// An optional constant that does nothing stays out of the file.
+template <class Value>
+bool is_left_out(EngineProfile const& engine, EngineField<Value> const& field) {
+    if constexpr (std::is_same_v<Value, Bytes>)
+        return false;
+    else
+        return field.presence == Presence::optional && !states_constant(engine.*field.member);
+}
+
 }  // namespace
+
+bool states_constant(Sourced<double> const& scale) { return scale.value != 1; }
+bool states_constant(Sourced<Seconds> const& time) { return time.value > Seconds{}; }
 
 EngineProfile read_engine(ObjectReader in) {
     in.format("engine-profile", 2);
@@ -58,7 +70,8 @@ EngineProfile read_engine(ObjectReader in) {
     engine.title = in.text("title", engine.name);
     engine.aliases = in.texts("aliases");
     for (auto const& field : engine_numbers)
-        engine.*field.member = bounded_number(in, field.key, field.least, field.most);
+        if (field.presence == Presence::required || in.has(field.key))
+            engine.*field.member = bounded_number(in, field.key, field.least, field.most);
     for (auto const& field : engine_times)
         if (field.presence == Presence::required || in.has(field.key))
             engine.*field.member = bounded_quantity(in, field);
@@ -83,6 +96,7 @@ std::string engine_json(EngineProfile const& engine) {
     auto const add = [&](auto const& fields) {
         for (auto const& field : fields) {
             auto const& value = engine.*field.member;
+            if (is_left_out(engine, field)) continue;
             lines += fmt::format("  \"{}\": {{\"value\": {}, \"basis\": \"{}\", \"source\": {}}},\n", field.key,
                                  text_of(value.value), name_of(value.basis), json_text(Json(value.source)));
         }

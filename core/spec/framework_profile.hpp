@@ -69,11 +69,20 @@ struct FrameworkMemory {
     Sourced<double> step_buffer_bytes;   ///< per unsharded token and hidden unit, once
     Sourced<double> routed_token_bytes;  ///< per routed token and hidden unit: permute and combine copies of MoE, where
                                          ///< tokens are not sent once per domain
+    Sourced<double> norm_copy_bytes;     ///< per token, hidden unit and norm before a half of a layer: fp32 residuals,
+                                         ///< casts and norms that run op by op
+    Sourced<double> repeated_key_value_bytes;  ///< per token and key or value unit that is repeated for query heads
+    /// Per parameter: 16-bit copies of fp32 weights, made as the forward pass goes (autocast) and freed by the backward
+    /// pass; not sharded.
+    Sourced<double> cast_weight_bytes;
     Sourced<double> narrow_input_bytes;  ///< an element of what is kept of the input of a product in fp8 or fp4
     Sourced<double> gathered_share;      ///< of a layer that ZeRO 3 gathers, and reduces gradients of, at once
     /// 1: gradients are freed with the update and come into being in the backward pass (PyTorch's set_to_none), so that
     /// a step of one microbatch holds the larger of them and of the activations that they replace; 0: they stay.
     Sourced<double> frees_gradients;
+    /// 1: what the layers keep, and their gradients, are one array each (a scan over them): gradients that are freed
+    /// replace logits, but no activations.
+    Sourced<double> stacks_layers;
     Sourced<Bytes> constant;       ///< workspaces of BLAS and communication libraries inside the allocator
     Sourced<Bytes> context;        ///< outside the allocator: driver context, NCCL; not in allocated nor reserved
     Sourced<double> reserved_low;  ///< reserved / allocated prediction: 10 % quantile

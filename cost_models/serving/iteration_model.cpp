@@ -109,6 +109,8 @@ void IterationModel::tabulate_tokens() {
             curve->x.push_back(tokens);
             curve->y.push_back(seconds(value));
         }
+        gemm_at_peak_ = seconds(time.gemm_at_peak) / tokens;
+        rounded_ = time.rounded;
         kernels_ = time.kernels;
         expert_layers_ = time.expert_layers;
     }
@@ -208,7 +210,10 @@ IterationTime IterationModel::operator()(IterationLoad const& load) const {
     EngineProfile const& engine = what_.engine;
     double const tokens = load.prefill_tokens + load.decodes + load.guesses;
     IterationTime time;
-    time.gemm = gemm_(tokens) * engine.gemm_scale.value * units::s;
+    time.gemm =
+        std::max(gemm_(tokens) * engine.gemm_scale.value, gemm_at_peak_ * tokens * engine.gemm_compute_scale.value) *
+            units::s +
+        rounded_ * engine.rounding_overhead.value;
     if (what_.model.moe) time.gemm += expert_seconds(tokens, load.elsewhere) * units::s;
     time.streaming = streaming_(tokens) * units::s;
     time.communication = communication_(tokens) * engine.communication_scale.value * units::s;

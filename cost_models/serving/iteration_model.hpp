@@ -96,6 +96,8 @@ private:
     ServingCase what_;
     ServingMemory memory_;
     double kernels_ = 0;        ///< of all layers
+    double gemm_at_peak_ = 0;   ///< seconds a token, all layers
+    double rounded_ = 0;        ///< products whose inputs are rounded, all layers
     double fullest_stage_ = 1;  ///< share of the layers
     double last_stage_ = 1;
     double expert_layers_ = 0;

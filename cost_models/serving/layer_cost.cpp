@@ -187,6 +187,9 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
         GemmFormat const& format = wide ? wide_ : format_;
         std::int64_t const beside = op.name == "kv down" ? what_.model.attention.latent->query_rank : 0;
         time.gemm += product(g->m, g->n + beside, g->k, format);
+        double const both = static_cast<double>(g->n + beside) / static_cast<double>(g->n);
+        time.gemm_at_peak += both * work_of(op, Pass::forward).executed / device_.peak_of(format).value;
+        if (format.left < wide_.left) time.rounded += 1;
         time.gemm += quantising(g->m, g->k, format);
         if (format.tiled) time.kernels += 1;  // rounds the activations
         time.streaming += gap;
@@ -224,6 +227,8 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
         }
         auto const layers = static_cast<double>(count_of(model, kind));
         total.gemm += layer.gemm * layers;
+        total.gemm_at_peak += layer.gemm_at_peak * layers;
+        total.rounded += layer.rounded * layers;
         total.expert_rounding += layer.expert_rounding * layers;
         total.streaming += layer.streaming * layers;
         total.communication += layer.communication * layers;
@@ -304,6 +309,14 @@ Seconds LayerCosts::index_step(std::int64_t sequences, std::int64_t context) con
     return std::max(flops / peak * units::s, touched(read, 0)) + touched(8 * pairs * units::B, 3);
 }
 
+Seconds LayerCosts::widening(DecodeAttention const& read) const {
+    double const operations = what_.engine.fp8_widening.value;
+    if (operations <= 1 || what_.plan.cache != CacheFormat::fp8 || device_.peak.contains(Precision::fp8)) return {};
+    double const values = 2.0 * static_cast<double>(read.batch * read.keys * read.kv_heads * read.head_dim);
+    constexpr double flops_each = 2;  // an operation is half of a multiply-add, as which the peak counts
+    return values * operations * flops_each * units::flop / device_.vector_peak.value;
+}
+
 Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context) const {
     ModelSpec const& model = what_.model;
     char const* const variant = what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8";
@@ -341,6 +354,7 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
                 device_.peak_of(two_byte_precision(device_)).value.base() * device_.attention_forward_efficiency.value;
             time = std::max(time, flops / peak * units::s);
         }
+        time = std::max(time, widening(shape));
         if (a.index && context > a.index->chosen) time += index_step(sequences, context);
         total += layers * time;
     }

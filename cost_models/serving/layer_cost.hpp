@@ -12,6 +12,8 @@ namespace sextant {
 /// Time of the layers of a model (all stages) for some tokens, without attention and without the experts' products.
 struct LayerTime {
     Seconds gemm;             ///< products that are no experts'
+    Seconds gemm_at_peak;     ///< their FLOPs at the device's peak
+    double rounded = 0;       ///< those of them whose inputs are rounded first
     Seconds expert_rounding;  ///< of tokens, before they are copied to their experts
     Seconds streaming;
     Seconds communication;
@@ -48,6 +50,8 @@ public:
     [[nodiscard]] Seconds cache_attention(std::int64_t sequences, std::int64_t context) const;
 
 private:
+    /// Of a cache in fp8 on a device without it (`fp8_widening` of the engine); else nothing.
+    [[nodiscard]] Seconds widening(DecodeAttention const& read) const;
     [[nodiscard]] Seconds product(std::int64_t m, std::int64_t n, std::int64_t k, GemmFormat const& format) const;
     [[nodiscard]] Seconds quantising(std::int64_t m, std::int64_t k, GemmFormat const& format) const;
     [[nodiscard]] Seconds touched(Bytes bytes, std::int64_t kernels) const;

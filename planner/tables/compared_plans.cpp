@@ -24,7 +24,7 @@ struct Way {
     int zero;
 };
 
-constexpr std::array ways{Way{"DDP", "generic", 0}, Way{"ZeRO-1", "megatron", 1}, Way{"FSDP", "fsdp", 3},
+constexpr std::array ways{Way{"DDP", "pytorch", 0}, Way{"ZeRO-1", "megatron", 1}, Way{"FSDP", "fsdp", 3},
                           Way{"FSDP2", "torchtitan", 3}, Way{"ZeRO-3", "deepspeed", 3}};
 
 std::string reason(StepReport const& report) {

@@ -56,6 +56,13 @@ constexpr std::array family_words{
     FamilyWord{"t5x", "maxtext", Kinship::kin},
     FamilyWord{"flax", "maxtext", Kinship::kin},
     FamilyWord{"jax", "maxtext", Kinship::kin},
+    FamilyWord{"transformers", "transformers"},
+    FamilyWord{"huggingface", "transformers"},
+    FamilyWord{"hftrainer", "transformers"},
+    FamilyWord{"accelerate", "transformers", Kinship::kin},
+    FamilyWord{"lightning", "pytorch", Kinship::kin},
+    FamilyWord{"ddp", "pytorch"},
+    FamilyWord{"eager", "pytorch"},
 };
 
 constexpr std::string_view fallback_family = "generic";

@@ -228,8 +228,10 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
     // Engines on these run PyTorch's extension instead of kernels of their own, several times slower than on others.
     if (out.what.cluster.accelerator.generation == "xe-hpc")
         throw RowSkip(fmt::format("no profile for engine '{}' on Intel GPUs", row.engine.substr(0, 40)));
-    if (engine == nullptr && out.what.engine.name == "vllm-v0" && out.what.cluster.accelerator.vendor == "AMD")
-        out.what.engine = find_engine("vllm-v0-rocm", "engine");
+    if (engine == nullptr && out.what.engine.name == "vllm-v0" && out.what.cluster.accelerator.vendor == "AMD") {
+        bool const older = out.what.cluster.accelerator.generation == "cdna2";
+        out.what.engine = find_engine(older ? "vllm-v0-rocm-cdna2" : "vllm-v0-rocm", "engine");
+    }
     apply_layout(row, out);
     out.what.plan.weights = measured_weights(row, out.what.cluster.accelerator, out.what.engine, out.assumptions);
     out.what.plan.cache = measured_cache(row);

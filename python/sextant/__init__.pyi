@@ -67,7 +67,7 @@ class _Plan(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -124,7 +124,7 @@ class _Plan(Command):
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron; an older release: megatron:release=24.07)
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: search)
@@ -180,7 +180,7 @@ class _Estimate(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -231,7 +231,7 @@ class _Estimate(Command):
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron; an older release: megatron:release=24.07)
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: 1)
@@ -241,7 +241,7 @@ class _Estimate(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
             schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
@@ -281,7 +281,7 @@ class _Simulate(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -358,7 +358,7 @@ class _Simulate(Command):
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron; an older release: megatron:release=24.07)
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: 1)
@@ -368,7 +368,7 @@ class _Simulate(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
             schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
@@ -433,7 +433,7 @@ class _RunPlan(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -500,7 +500,7 @@ class _RunPlan(Command):
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: a power of two within the critical batch)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron; an older release: megatron:release=24.07)
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: search)
@@ -1397,7 +1397,7 @@ class _Rl(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -1475,7 +1475,7 @@ class _Rl(Command):
             gpus: accelerators, of engines and trainer together
             seq: longest prompt and response together (default: the model's context)
             global_batch: responses of one update (default: all of a step)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron; an older release: megatron:release=24.07)
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: search)
@@ -1580,7 +1580,7 @@ class _Export(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -1642,7 +1642,7 @@ class _Export(Command):
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron; an older release: megatron:release=24.07)
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: 1)
@@ -1652,7 +1652,7 @@ class _Export(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
             schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
@@ -1731,7 +1731,7 @@ class _Memory(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -1781,7 +1781,7 @@ class _Memory(Command):
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron; an older release: megatron:release=24.07)
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: 1)
@@ -1791,7 +1791,7 @@ class _Memory(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
             schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
@@ -1879,7 +1879,7 @@ class _Flops(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
             schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)

@@ -65,6 +65,30 @@ TEST_CASE("engine fit: constants that made the rows are found again, and others 
     CHECK(fit.profile.interval.rows == static_cast<std::int64_t>(rows.size()));
 }
 
+TEST_CASE("engine fit: an optional constant is fitted from what the profile states, and only where it does") {
+    EngineProfile start = find_engine("other", "test");
+    EngineProfile truth = start;
+    truth.gemm_compute_scale.value = 24;
+    auto const predict = [](EngineProfile const& e, double size) {
+        return std::max(1e-3 * e.gemm_scale.value, size * e.gemm_compute_scale.value);
+    };
+    std::vector<ServedMeasurement> rows;
+    for (int group = 0; group < 12; ++group)
+        for (double const size : {1e-6, 1e-4, 4e-4, 1e-3})
+            rows.push_back({.group = fmt::format("model {}", group),
+                            .quantity = ServedQuantity::tpot,
+                            .seconds = predict(truth, size),
+                            .predict = [=](EngineProfile const& e) { return predict(e, size); }});
+    EngineFitOptions const options{.folds = 1, .kernel_gaps_us = {1}, .threads = 1};
+    CHECK(fit_engine(start, rows, options).profile.gemm_compute_scale.value == 1);
+    start.gemm_compute_scale.value = 15;
+    EngineProfile const fitted = fit_engine(start, rows, options).profile;
+    CHECK(fitted.gemm_compute_scale.value == Approx(24).epsilon(0.03));
+    CHECK(fitted.gemm_compute_scale.basis == Basis::fitted);
+    CHECK(fitted.rounding_overhead.value == Seconds{});
+    CHECK(without_fit(fitted).gemm_compute_scale.value == fitted.gemm_compute_scale.value);
+}
+
 TEST_CASE("engine fit: other engines say what an engine is like where its own rows do not") {
     EngineProfile const start = find_engine("other", "test");
     auto const slow = [&](double factor) {

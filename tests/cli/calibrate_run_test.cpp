@@ -52,7 +52,7 @@ bool holds_in_one_of_three(Attempt attempt) {
 
 #ifndef __SANITIZE_ADDRESS__  // the products take minutes so
 
-TEST_CASE("measure, fit, predict, validate: held-out kernels of this very machine are met") {
+TEST_CASE("measure, fit, predict, validate: held-out kernels of this very machine are met", "[long]") {
     ScratchFolder const folder("calibration_loop");
     auto const loop = [&](std::string const& attempt) {
         std::string const rows = folder.path("rows" + attempt + ".csv"), host = folder.path("host" + attempt + ".json"),
@@ -250,7 +250,7 @@ TEST_CASE("host profile: peak and bandwidth are the best of the rows, and rows t
 
 #ifndef __SANITIZE_ADDRESS__
 
-TEST_CASE("collectives between processes of this machine are measured, fitted and predicted") {
+TEST_CASE("collectives between processes of this machine are measured, fitted and predicted", "[long]") {
     ScratchFolder const folder("host_collectives");
     auto const loop = [&](std::string const& attempt) {
         std::string const rows = folder.path("rows" + attempt + ".csv"),

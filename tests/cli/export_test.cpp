@@ -64,6 +64,17 @@ TEST_CASE("export: a file predicts what it runs, by the constants that it names"
     CHECK_THAT(all.out, contains("# Predicted: " + step(runs)));
 }
 
+TEST_CASE("export: a framework without a format of its own has the one of its library", "[cli][export]") {
+    for (auto const& [framework, format] :
+         {std::pair{"fsdp", "fsdp2"}, {"pytorch", "fsdp2"}, {"transformers", "fsdp2"}, {"generic", "megatron"}}) {
+        ScratchFolder const folder("export_default");
+        Arguments const question{"--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--gpus", "8"};
+        Json const report = exported(question + Arguments{"--framework", framework, "--output", folder.path("out")});
+        CHECK(report.dump().find(format) != std::string::npos);
+        CHECK(std::filesystem::exists(folder.path("out/" + std::string(format) + ".sh")));
+    }
+}
+
 TEST_CASE("export: packed documents come from a plan file, and no script says them", "[cli][export]") {
     ScratchFolder const folder("export_documents");
     std::string const file = folder.path("step.json");

@@ -8,7 +8,8 @@
 
 using namespace sextant;
 
-TEST_CASE("left out: reports of a multimodal model say in their first line that its encoders are, others do not") {
+TEST_CASE("left out: reports of a multimodal model say in their first line that its encoders are, others do not",
+          "[long]") {
     struct Case {
         Arguments before, after;
     };

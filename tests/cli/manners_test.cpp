@@ -157,7 +157,7 @@ TEST_CASE("listed_values finds names in lists, and nothing in sentences") {
 
 TEST_CASE("what completion offers for a listed option is accepted by it") {
     CHECK(find("plan", "--schedule").values.size() == 10);
-    CHECK(find("plan", "--framework").values.size() == 7);
+    CHECK(find("plan", "--framework").values.size() == 9);
     CHECK(find("simulate", "--network").values == std::vector<std::string>{"fair", "ideal"});
     CHECK(find("scaling fit", "--law").values.size() > 5);
     CHECK(find("serve estimate", "--model").values.size() > 20);

@@ -79,7 +79,8 @@ TEST_CASE("price_words: every price that ships says who asks it, and when") {
         }
 }
 
-TEST_CASE("dollars: JSON, text and Markdown say whose price they stand on, once; --price is the user's", "[price]") {
+TEST_CASE("dollars: JSON, text and Markdown say whose price they stand on, once; --price is the user's",
+          "[price][long]") {
     for (Arguments const& question : priced_questions()) {
         CAPTURE(question);
         std::vector<std::string> const lines = price_lines(answer(question));

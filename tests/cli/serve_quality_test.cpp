@@ -160,7 +160,7 @@ TEST_CASE("serve estimate: says what a narrow format costs, and nothing where no
     CHECK(j.at("quality").at("attention_output_error") < 0.01);
 }
 
-TEST_CASE("serve plan: formats above --max-error are dropped and counted", "[quality]") {
+TEST_CASE("serve plan: formats above --max-error are dropped and counted", "[quality][long]") {
     Arguments const base{"serve",  "plan", "--model",   "llama-3.1-8b",          "--cluster",  "h100-sxm",
                          "--rate", "5",    "--weights", "bf16,fp8,int4-weights", "--kv-cache", "bf16,int4"};
     Json const all = report(base);

@@ -183,7 +183,7 @@ TEST_CASE("serve estimate: wrong questions are refused in one line") {
     }
 }
 
-TEST_CASE("serve plan: an answer in every format, code 1 when no size keeps the objectives") {
+TEST_CASE("serve plan: an answer in every format, code 1 when no size keeps the objectives", "[long]") {
     Arguments const base{"serve",  "plan", "--model",    "llama-3.1-8b", "--cluster", "h100-sxm,l40s-pcie",
                          "--rate", "8",    "--requests", "600"};
     for (char const* format : {"text", "json", "csv", "markdown"}) {
@@ -275,7 +275,7 @@ TEST_CASE("serve plan: wrong questions are refused in one line") {
     }
 }
 
-TEST_CASE("serve: weights are as the checkpoint is where none are given, and the report says so") {
+TEST_CASE("serve: weights are as the checkpoint is where none are given, and the report says so", "[long]") {
     Arguments const deepseek{"serve", "estimate", "--model", "deepseek-v3", "--cluster", "h200-sxm", "--tp", "8"};
     Json const stored = report(deepseek + Arguments{"--concurrency", "16"});
     Json const given = report(deepseek + Arguments{"--concurrency", "16", "--weights", "fp8-block"});

@@ -46,7 +46,7 @@ double value(std::map<std::string, std::string> const& row, std::string const& k
 
 }  // namespace
 
-TEST_CASE("training table: every row fits its memory and adds up, or says what is missing") {
+TEST_CASE("training table: every row fits its memory and adds up, or says what is missing", "[long]") {
     auto const rows = rows_of("training");
     CHECK(rows.size() == 77);
     std::size_t fit = 0;
@@ -68,7 +68,8 @@ TEST_CASE("training table: every row fits its memory and adds up, or says what i
     CHECK(fit > 60);
 }
 
-TEST_CASE("training table: a row is what plan answers to the same question, whether it shows one plan or many") {
+TEST_CASE("training table: a row is what plan answers to the same question, whether it shows one plan or many",
+          "[long]") {
     std::size_t asked = 0;
     for (auto const& row : rows_of("training")) {
         if (row.at("fits") == "no" || value(row, "accelerators") > 512) continue;
@@ -89,7 +90,7 @@ TEST_CASE("training table: a row is what plan answers to the same question, whet
     CHECK(asked > 30);
 }
 
-TEST_CASE("training table: the same for any number of threads") {
+TEST_CASE("training table: the same for any number of threads", "[long]") {
     CHECK(run_sextant({"tables", "training", "--threads", "1"}).out ==
           run_sextant({"tables", "training", "--threads", "3"}).out);
 }
@@ -134,7 +135,7 @@ TEST_CASE("serving table: more requests at a time mean more tokens a second and 
     }
 }
 
-TEST_CASE("tables writes a folder, and refuses what it does not know") {
+TEST_CASE("tables writes a folder, and refuses what it does not know", "[long]") {
     ScratchFolder const folder("tables");
     CHECK(run_sextant({"tables", "schedules", "--output", folder.path("new/tables")}).code == 0);
     CHECK(std::filesystem::exists(folder.path("new/tables/schedules.md")));

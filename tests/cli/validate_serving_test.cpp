@@ -119,7 +119,7 @@ TEST_CASE("calibrate fit --serving writes a profile that validate reads") {
     CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--engine", "lmdeploy"}).code == 2);  // no --out
 }
 
-TEST_CASE("rows of zero tp or pp are left out with what is wrong, by a fit as by a validation") {
+TEST_CASE("rows of zero tp or pp are left out with what is wrong, by a fit as by a validation", "[long]") {
     ScratchFolder const scratch("zero_degrees");
     std::string text =
         "source_id,model,gpu,num_gpus,tp,pp,engine,weight_dtype,input_len,output_len,"

@@ -231,6 +231,19 @@ TEST_CASE("copies that a framework keeps go with the tensors that they are of", 
     for (Module const module : {Module::mlp, Module::mlp_act, Module::op})
         CHECK(copies(dense, {module}, gate) == 0);
 
+    KeptFormats const norm{.norm_copy = 3}, repeated{.repeated_copy = 2};
+    CHECK(copies(dense, {Module::core_attn}, norm) == 2 * 3 * tokens * 4096);
+    CHECK(copies(dense, {Module::layernorm}, norm) == 0);
+    CHECK(copies(dense, {Module::core_attn}, repeated) == 2 * tokens * 2 * 24 * 128);
+    CHECK(copies(llama(4096, 32, 32, 1, 14336), {Module::core_attn}, repeated) == 0);
+    CHECK(copies(find_model("deepseek-v3"), {Module::core_attn}, repeated) == 0);  // latents are expanded to all heads
+    KeptFormats const planned{.gate_copy = 2, .norm_copy = 3, .planned = true};
+    CHECK(copies(dense, {Module::core_attn}, planned.of_layer_run_again()) ==
+          copies(dense, {Module::core_attn}, planned) - 2 * 3 * tokens * 4096);
+    CHECK(copies(dense, {Module::core_attn}, norm.of_layer_run_again()) == 2 * 3 * tokens * 4096);
+    for (KeptFormats const& formats : {norm, repeated})
+        CHECK(copies(dense, {Module::core_attn}, formats, Recompute::full) == 0);
+
     CHECK(copies(experts, {Module::core_attn}, gate) == 2 * 2 * tokens * 14336);
     CHECK(copies(experts, {Module::core_attn}, routed) == 6 * 2 * tokens * 4096);
     CHECK(copies(experts, {Module::moe_act}, gate) == 0);

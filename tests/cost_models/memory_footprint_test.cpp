@@ -296,6 +296,43 @@ TEST_CASE("gradients that are freed with the update count as far as they exceed 
     CHECK(find_framework("megatron", "test").memory.frees_gradients.value == 0);
 }
 
+TEST_CASE("autocast's copies of weights are there with the activations, and gradients take their place", "[INV-21]") {
+    FrameworkMemory const framework = find_framework("pytorch", "test").memory;
+    ParallelPlan plan;
+    plan.zero = 0;
+    StageLoad load;
+    load.parameters.dense = 1e9;
+    load.kept = 1 * units::GB;
+    auto const state_and_copies = [&](double kept_gb) {
+        load.kept = kept_gb * units::GB;
+        StageMemory const m = stage_memory(load, plan, framework);
+        return (m.allocated() - m.workspaces) / units::GB;
+    };
+    CHECK(state_and_copies(0.5) == Approx(16));        // the update's: weights, gradients, moments
+    CHECK(state_and_copies(7) == Approx(12 + 2 + 7));  // the end of the forward pass
+    plan.optimizer = Optimizer::adamw_pure_bf16;
+    CHECK(state_and_copies(7) == Approx(2 + 4 + 7));
+    plan.optimizer = Optimizer::adamw;
+    plan.precision = Precision::fp32;
+    CHECK(state_and_copies(7) == Approx(12 + 7));
+}
+
+TEST_CASE("gradients of layers that are scanned over take the place of logits, but not of activations", "[INV-21]") {
+    FrameworkMemory const framework = find_framework("maxtext", "test").memory;
+    REQUIRE(framework.stacks_layers.value == 1);
+    ParallelPlan plan;
+    plan.zero = 0;
+    StageLoad load;
+    load.parameters.dense = 1e9;
+    load.kept = 3 * units::GB;
+    auto const gradients = [&] { return stage_memory(load, plan, framework).gradients / units::GB; };
+    CHECK(gradients() == Approx(4));
+    load.logits = 0.5e9;  // 6 bytes each
+    CHECK(gradients() == Approx(1));
+    load.working_layer = 2 * units::GB;  // beside the gradients, not beside the logits
+    CHECK(gradients() == Approx(3));
+}
+
 TEST_CASE("activations grow with the microbatches in flight, nothing else does", "[INV-21]") {
     std::mt19937_64 random(5);
     for (int i = 0; i < 100; ++i) {

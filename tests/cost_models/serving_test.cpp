@@ -440,6 +440,46 @@ TEST_CASE("serving: short prompts wait for their experts to be launched as well,
     CHECK(with_launch("llama-3.1-70b", launch)(prompt).total() == with_launch("llama-3.1-70b", {})(prompt).total());
 }
 
+TEST_CASE("serving: products that nobody tuned bind by their arithmetic, at the scale of the engine") {
+    ServingCase what = served("llama-3.1-8b", "mi300x");
+    what.engine.gemm_compute_scale.value = 1;
+    IterationModel const tuned(what);
+    what.engine.gemm_compute_scale.value = 50;
+    IterationModel const untuned(what);
+    CHECK(untuned(decodes(1, 500)).gemm == tuned(decodes(1, 500)).gemm);  // reads weights
+    // 6.98e9 parameters of layers, 1,307 TFLOP/s.
+    CHECK(untuned(decodes(64, 500)).gemm.in(units::ms) == Approx(50 * 64 * 2 * 6.98e9 / 1307e12 * 1e3).epsilon(0.01));
+    CHECK(untuned(decodes(128, 500)).gemm / untuned(decodes(64, 500)).gemm == Approx(2));
+    CHECK(untuned(decodes(64, 500)).decode == tuned(decodes(64, 500)).decode);
+}
+
+TEST_CASE("serving: rounding op by op is added to every product that is rounded for, and to no other") {
+    auto const added = [](char const* weights) {
+        ServingCase what = served("llama-3.1-8b", "mi300x", {.weights = weights});
+        IterationModel const quick(what);
+        what.engine.rounding_overhead.value = 100 * units::us;
+        return (IterationModel(what)(decodes(4, 500)).gemm - quick(decodes(4, 500)).gemm).in(units::ms);
+    };
+    CHECK(added("fp8") == Approx(32 * 4 * 0.1));  // query-key-value, output, gate and up, down
+    CHECK(added("bf16") == Approx(0));
+}
+
+TEST_CASE("serving: an fp8 cache is widened bit by bit where the device has no fp8, and only there") {
+    auto const decode = [](char const* cluster, CacheFormat cache, double widening) {
+        ServingCase what = served("llama-3.1-8b", cluster, {.cache = cache});
+        what.engine.fp8_widening.value = widening;
+        return IterationModel(what)(decodes(64, 1000)).decode;
+    };
+    // 32 layers, keys and values of 8 heads of 128; 19.5 TFLOP/s are 9.75e12 operations a second.
+    double const values = 64.0 * 1000 * 32 * 2 * 8 * 128;
+    double const scale = find_engine("vllm", "test").decode_scale.value;
+    CHECK(decode("a100-sxm", CacheFormat::fp8, 200).in(units::ms) ==
+          Approx(scale * values * 200 / 9.75e12 * 1e3).epsilon(0.05));
+    CHECK(decode("a100-sxm", CacheFormat::fp8, 200) > 5 * decode("a100-sxm", CacheFormat::bf16, 200));
+    CHECK(decode("h100-sxm", CacheFormat::fp8, 200) == decode("h100-sxm", CacheFormat::fp8, 1));
+    CHECK(decode("a100-sxm", CacheFormat::bf16, 200) == decode("a100-sxm", CacheFormat::bf16, 1));
+}
+
 TEST_CASE("serving: guesses that are checked beside decodes take no launches, and less than as many decode steps") {
     auto const [model, cluster] = GENERATE(table<char const*, char const*>(
         {{"llama-3.1-8b", "h100-sxm"}, {"qwen3-30b-a3b", "h200-sxm"}, {"gpt-oss-20b", "b200-sxm"}}));

@@ -94,7 +94,10 @@ TEST_CASE("support: what the shipped frameworks were fitted to is not called unm
     CHECK_FALSE(is_named("torchtitan", "h100-sxm", Precision::bf16));
     CHECK_FALSE(is_named("nanotron", "h100-sxm", Precision::bf16));
     CHECK_FALSE(is_named("maxtext", "tpu-v5p", Precision::bf16));
-    CHECK(is_named("maxtext", "h100-sxm", Precision::bf16));
+    CHECK_FALSE(is_named("maxtext", "h100-sxm", Precision::bf16));
+    CHECK_FALSE(is_named("pytorch", "h100-sxm", Precision::bf16));
+    CHECK(is_named("maxtext", "b200-sxm", Precision::bf16));
+    CHECK(is_named("transformers", "a100-sxm", Precision::bf16));
     CHECK(is_named("fsdp", "b200-sxm", Precision::bf16));
     CHECK(is_named("nanotron", "h100-sxm", Precision::fp8));
 }

@@ -407,6 +407,12 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(family("PyTorch 2.11.0 FSDP2 compiled, one device") == "torchtitan");
     CHECK(family("PyTorch 2.11.0 FSDP2 eager, one device") == "fsdp");
     CHECK(family("GPT-NeoX") == "deepspeed");
+    CHECK(family("PyTorch 2.11.0 eager, one device") == "pytorch");
+    CHECK(family("PyTorch DDP") == "pytorch");
+    CHECK(family("PyTorch 2.11.0 transformers eager, one device") == "transformers");
+    CHECK(family("Hugging Face Trainer") == "transformers");
+    CHECK(family("DeepSpeed (HF)") == "deepspeed");
+    CHECK(family("JAX 0.11.2 (XLA), one device") == "maxtext");
     CHECK(family("an unheard-of stack") == "generic");
 }
 

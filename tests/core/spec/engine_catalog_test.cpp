@@ -57,9 +57,9 @@ TEST_CASE("an engine is found under the names that measurements give it") {
     }
     CHECK(known_engine("") == nullptr);
     CHECK(known_engine("llama.cpp") == nullptr);
-    CHECK_THROWS_WITH(
-        find_engine("sglan", "--engine"),
-        contains("did you mean 'sglang'") && contains("known: vllm, vllm-v0, vllm-v0-rocm, sglang, tensorrt-llm"));
+    CHECK_THROWS_WITH(find_engine("sglan", "--engine"),
+                      contains("did you mean 'sglang'") &&
+                          contains("known: vllm, vllm-v0, vllm-v0-rocm, vllm-v0-rocm-cdna2, sglang, tensorrt-llm"));
     CHECK_THROWS_AS(find_engine("missing-engine.json", "--engine"), InputError);
 }
 
@@ -88,6 +88,22 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     CHECK(engine.planning == IterationPlanning::in_turn);
     drop_line("  \"kernel_gap\"");
     CHECK_THROWS_WITH(read_text(text), contains("kernel_gap"));
+}
+
+TEST_CASE("optional constants of an engine that do nothing stay out of its file") {
+    EngineProfile engine = find_engine("sglang", "test");
+    auto const written = [&](char const* key) { return engine_json(engine).find(key) != std::string::npos; };
+    for (char const* const key : {"gemm_compute_scale", "rounding_overhead", "fp8_widening"})
+        CHECK_FALSE(written(key));
+    engine.gemm_compute_scale.value = 20;
+    engine.rounding_overhead.value = 200 * units::us;
+    engine.fp8_widening.value = 100;
+    EngineProfile const again = read_text(engine_json(engine));
+    CHECK(again.gemm_compute_scale.value == 20);
+    CHECK(again.rounding_overhead.value.in(units::us) == Approx(200));
+    CHECK(again.fp8_widening.value == 100);
+    engine.gemm_compute_scale.value = 0.5;
+    CHECK_THROWS_WITH(read_text(engine_json(engine)), contains("gemm_compute_scale"));
 }
 
 TEST_CASE("an engine that is written reads back with equal values") {

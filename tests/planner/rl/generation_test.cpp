@@ -170,7 +170,7 @@ TEST_CASE("asynchronous: no response is older than the bound, the shares are who
         CAPTURE(bound);
         CHECK(static_cast<std::int64_t>(step.age.size()) <= bound + 1);
         CHECK(std::accumulate(step.age.begin(), step.age.end(), 0.0) == Approx(1));
-        CHECK(step.step <= before);
+        CHECK(step.step <= before * (1 + 1e-9));  // sums in another order
         CHECK(step.generating <= 1);
         CHECK(step.training <= 1);
         before = step.step;

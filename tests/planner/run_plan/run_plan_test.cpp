@@ -71,7 +71,7 @@ TEST_CASE("dollars, GPU-hours and days that are the same machine time give the s
     CHECK(dollars.run->cost->base() <= 20.0 * 24 * 256 * price * (1 + 1e-9));
 }
 
-TEST_CASE("more money never buys less N D") {
+TEST_CASE("more money never buys less N D", "[long]") {
     RunSetting const setting = run_fixture::failing_setting();
     double before = 0;
     for (double dollars = 2e3; dollars < 1e8; dollars *= 2) {

@@ -49,7 +49,8 @@ ServingOutcome in_loop(IterationModel const& model, RequestShape const& request,
 
 }  // namespace
 
-TEST_CASE("serving: the steady state has the times of a simulation, up to 0.9 of the capacity, 0.8 in pipelines") {
+TEST_CASE("serving: the steady state has the times of a simulation, up to 0.9 of the capacity, 0.8 in pipelines",
+          "[long]") {
     std::mt19937 draw(11);
     auto const among = [&](auto const& list) { return list[draw() % list.size()]; };
     auto const power = [&](double low, double high) {
@@ -152,8 +153,8 @@ TEST_CASE("serving: attention data-parallel groups have the times of a simulatio
     CHECK(close >= 0.9 * compared);
 }
 
-TEST_CASE(
-    "serving: an accelerator is busy for the share of the time that a simulation has, alone, in a loop and idle") {
+TEST_CASE("serving: an accelerator is busy for the share of the time that a simulation has, alone, in a loop and idle",
+          "[long]") {
     for (std::int64_t const pp : {1, 2, 4}) {
         ServingCase what;
         what.model = find_model("llama-3.1-8b");
