@@ -134,7 +134,8 @@ std::string interval_json(TimeInterval const& factors) {
 /// Two grids add up: with two decimals a file would be up to a per cent off the fit whose errors it states.
 constexpr double grid_step = 0.001;
 
-/// One line per run along the last axis. Whole steps are read in half the time that fractions take.
+/// One line per run along the last axis, without a space: every command reads them. Whole steps are read in half the
+/// time that fractions take.
 std::string grid_json(ResidualGrid const& grid) {
     std::string out = "{\"axes\": [";
     for (std::size_t a = 0; a < grid.axes().size(); ++a) {
@@ -147,7 +148,7 @@ std::string grid_json(ResidualGrid const& grid) {
     out += fmt::format("],\n       \"step\": {}, \"values\": [", grid_step);
     std::size_t const run = grid.axes().back().knots.size();
     for (std::size_t i = 0; i < grid.values().size(); ++i) {
-        if (i > 0) out += i % run == 0 ? ",\n         " : ", ";
+        if (i > 0) out += i % run == 0 ? ",\n" : ",";
         out += fmt::format("{}", std::lround(grid.values()[i] / grid_step));
     }
     return out + "]}";
