@@ -149,7 +149,7 @@ TEST_CASE("kernel calibration: wrong files are refused with what is wrong") {
     CHECK_THROWS_WITH(read(replaced(text, "\"launch\"", "\"lanch\"")), contains("launch"));
     CHECK_THROWS_WITH(read(replaced(text, "\"value\": 1e-05", "\"value\": 7")), contains("launch"));
     CHECK_THROWS_WITH(read(replaced(text, "[0, 1.5]", "[1.5, 0]")), contains("do not rise"));
-    CHECK_THROWS_WITH(read(replaced(text, "10, -500", "-500")), contains("5 values for 6"));
+    CHECK_THROWS_WITH(read(replaced(text, "10,-500", "-500")), contains("5 values for 6"));
     CHECK_THROWS_WITH(read(replaced(text, "\"low\": 0.9", "\"low\": 1.1")), contains("low"));
     CHECK_THROWS_WITH(read(replaced(text, "\"version\": 1", "\"version\": 9")), contains("version"));
     CHECK_THROWS_WITH(read(replaced(text, "\"h100-sxm\"", "")), contains("needs either devices or a generation"));
