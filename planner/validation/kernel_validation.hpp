@@ -22,7 +22,7 @@ inline constexpr TimeInterval other_library_factors{.low = 0.6, .high = 1.6};
 /// How far measurements of one kernel on one device by two benchmarks lie apart: half of an 80 % interval, as a
 /// logarithm. Measured: 1,658 products in bf16 and fp8 on an H100 and an H200 (hardware_profiles/measurements), other
 /// library versions, algorithms and clocks than in the tables of the fit, of which this brings 80 % inside (0.10, from
-/// the H200's alone: 73).
+/// the H200's alone: 71).
 inline constexpr double spread_between_benchmarks = 0.13;
 
 /// Time of the kernel on an otherwise idle accelerator, by `cost_models/kernel_estimate.hpp`, as a benchmark that
