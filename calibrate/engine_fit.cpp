@@ -59,8 +59,8 @@ void note(EngineProfile& e, Basis basis, std::string const& source) {
 }
 
 template <auto member>
-constexpr Constant factor(char const* name, double spread) {
-    return {name, 1, 0.4, 6, spread, get_scale<member>, set_scale<member>, note<member>};
+constexpr Constant factor(char const* name, double spread, double low = 0.4, double high = 6) {
+    return {name, 1, low, high, spread, get_scale<member>, set_scale<member>, note<member>};
 }
 template <auto member>
 constexpr Constant time(char const* name, double mean, double low, double high, double spread = 1.0) {
@@ -71,9 +71,8 @@ template <auto member>
 bool is_stated(EngineProfile const& e) {
     return states_constant(e.*member);
 }
-constexpr Constant optional(Constant constant, bool (*stated)(EngineProfile const&), double high) {
+constexpr Constant optional(Constant constant, bool (*stated)(EngineProfile const&)) {
     constant.stated = stated;
-    constant.high = high;
     return constant;
 }
 
@@ -90,10 +89,10 @@ constexpr std::array constants{
     factor<&EngineProfile::expert_stream_scale>("expert_stream_scale", 0.3),
     factor<&EngineProfile::expert_compute_scale>("expert_compute_scale", 0.5),
     factor<&EngineProfile::expert_unpack_scale>("expert_unpack_scale", 0.5),
-    optional(factor<&EngineProfile::gemm_compute_scale>("gemm_compute_scale", 0.5),
-             is_stated<&EngineProfile::gemm_compute_scale>, 100),
+    optional(factor<&EngineProfile::gemm_compute_scale>("gemm_compute_scale", 0.5, 1, 100),
+             is_stated<&EngineProfile::gemm_compute_scale>),
     optional(time<&EngineProfile::rounding_overhead>("rounding_overhead", 100, 0.1, 1e4),
-             is_stated<&EngineProfile::rounding_overhead>, 1e4),
+             is_stated<&EngineProfile::rounding_overhead>),
 };
 
 constexpr double gap_spread = 0.5;  ///< of the logarithm of a gap between kernels, of captured graphs; assumed

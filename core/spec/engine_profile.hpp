@@ -83,7 +83,7 @@ struct EngineProfile {
 };
 
 /// Whether an optional constant of a profile says something: a factor that is not 1, a time that is not 0.
-bool states_constant(Sourced<double> const& scale);
-bool states_constant(Sourced<Seconds> const& time);
+inline bool states_constant(Sourced<double> const& scale) { return scale.value != 1; }
+inline bool states_constant(Sourced<Seconds> const& time) { return time.value > Seconds{}; }
 
 }  // namespace sextant

@@ -58,9 +58,6 @@ bool is_left_out(EngineProfile const& engine, EngineField<Value> const& field) {
 
 }  // namespace
 
-bool states_constant(Sourced<double> const& scale) { return scale.value != 1; }
-bool states_constant(Sourced<Seconds> const& time) { return time.value > Seconds{}; }
-
 EngineProfile read_engine(ObjectReader in) {
     in.format("engine-profile", 2);
     in.set_default_provenance(Basis::assumed, "the file gives no source");

@@ -1,8 +1,11 @@
-"""What the scripts that time training steps share: the columns of a row, the models, and how a row is filled."""
+"""What the scripts that time training steps share: options, columns, models, timing, and how rows come into the file."""
 import dataclasses
 import math
 import statistics
+import sys
 import time
+
+from rows import RowFile, add_out_options, names_of, sizes
 
 HEADER = (
     "source_id,source_ref,model,arch,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,gated_mlp,tied_embed,"
@@ -102,6 +105,38 @@ def states_of(row):
     return row["notes"].split("states=")[-1][:4]
 
 
-def grid(args):
-    """(model, sequence length, micro-batch) of every step that was asked for."""
-    return [(name, seq, max(1, tokens // seq)) for name in args.models for tokens in args.tokens for seq in args.seq]
+def add_step_options(parser, seq):
+    """What is timed, how often, and where its rows go; `seq` is the default of the lengths."""
+    parser.add_argument("--models", type=names_of(MODELS), default="0.4b,1.1b,3b", help=f"of {', '.join(MODELS)}")
+    parser.add_argument("--seq", type=sizes, default=seq, help="sequence lengths")
+    parser.add_argument("--tokens", type=sizes, default="8192", help="tokens a step; the micro-batch is tokens / sequence")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--warm-up", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    add_out_options(parser)
+
+
+def timed(step, args):
+    """Seconds of every step after the warm-up, and all losses. `step` returns its loss once the device is done."""
+    seconds, losses = [], []
+    for number in range(args.warm_up + args.steps):
+        start = time.perf_counter()
+        loss = step()
+        if number >= args.warm_up:
+            seconds.append(time.perf_counter() - start)
+        losses.append(loss.item())
+    return seconds, losses
+
+
+def add_missing_rows(args, states, empty_row, row_of):
+    """Measures what was asked for and --out does not have yet; both functions take (model, sequence, micro-batch)."""
+    file = RowFile(args.out, HEADER)
+    have = {key_of(row, states_of(row)) for row in file.rows}
+    todo = [(name, seq, max(1, tokens // seq)) for name in args.models for tokens in args.tokens for seq in args.seq]
+    for number, (name, seq, micro_batch) in enumerate(todo, 1):
+        key = key_of(empty_row(name, seq, micro_batch), states)
+        if key in have:
+            continue
+        have.add(key)
+        print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
+        file.add(row_of(name, seq, micro_batch))

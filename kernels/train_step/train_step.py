@@ -18,14 +18,13 @@ Needs rows.py and steps.py beside it, PyTorch 2.6 or later, and Hugging Face's t
 import argparse
 import os
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from rows import RowFile, add_out_options, names_of, require_new_or_resumed, sizes
-from steps import HEADER, MODELS, base_row, fill_times, grid, key_of, states_of
+from rows import require_new_or_resumed
+from steps import MODELS, add_missing_rows, add_step_options, base_row, fill_times, timed
 
 
 class RmsNorm(nn.Module):
@@ -181,19 +180,13 @@ def measure(shape, seq, micro_batch, args, device):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        synchronize(device)
         return loss
 
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    seconds, losses = [], []
-    for step in range(args.warm_up + args.steps):
-        synchronize(device)
-        start = time.perf_counter()
-        loss = train()
-        synchronize(device)
-        if step >= args.warm_up:
-            seconds.append(time.perf_counter() - start)
-        losses.append(loss.item())
+    synchronize(device)
+    seconds, losses = timed(train, args)
     allocated = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
     reserved = torch.cuda.max_memory_reserved(device) if device.type == "cuda" else 0
     if args.trace:
@@ -228,19 +221,13 @@ def row_of(name, seq, micro_batch, args, device):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=names_of(MODELS), default="0.4b,1.1b,3b", help=f"of {', '.join(MODELS)}")
-    parser.add_argument("--seq", type=sizes, default="1024,2048,4096,8192", help="sequence lengths")
-    parser.add_argument("--tokens", type=sizes, default="8192", help="tokens a step; the micro-batch is tokens / sequence")
+    add_step_options(parser, seq="1024,2048,4096,8192")
     parser.add_argument("--code", choices=("own", "hf"), default="own", help="the model of this file or of transformers")
     parser.add_argument("--wrap", choices=("none", "fsdp"), default="none", help="FSDP2, a group a layer (bf16 copies)")
     parser.add_argument("--states", choices=("fp32", "bf16"), default="fp32", help="of weights, gradients and AdamW")
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--warm-up", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--compile", action="store_true", help="the model through torch.compile")
     parser.add_argument("--trace", metavar="FILE", help="also profile one step (one model, one sequence length)")
-    add_out_options(parser)
     args = parser.parse_args()
     if args.trace and len(args.models) * len(args.seq) * len(args.tokens) != 1:
         parser.error("--trace: is of one step (one of --models, --seq and --tokens)")
@@ -256,18 +243,13 @@ def main():
     if device.type == "cuda" and not torch.cuda.is_available():
         print("train_step.py: no GPU that PyTorch can use", file=sys.stderr)
         return 3
-    file = RowFile(args.out, HEADER)
-    have = {key_of(row, states_of(row)) for row in file.rows}
-    todo = grid(args)
-    for number, (name, seq, micro_batch) in enumerate(todo, 1):
-        key = key_of(empty_row(name, seq, micro_batch, args, device), args.states)
-        if key in have:
-            continue
-        have.add(key)
-        print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
-        file.add(row_of(name, seq, micro_batch, args, device))
+    def row(name, seq, micro_batch):
+        filled = row_of(name, seq, micro_batch, args, device)
         if device.type == "cuda":
             torch.cuda.empty_cache()
+        return filled
+
+    add_missing_rows(args, args.states, lambda *step: empty_row(*step, args, device), row)
     return 0
 
 

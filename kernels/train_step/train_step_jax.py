@@ -12,7 +12,6 @@ Needs rows.py and steps.py beside it, JAX 0.5 or later and optax. JAX_PLATFORMS=
 import argparse
 import os
 import sys
-import time
 
 # As JAX frameworks set them on GPUs: more than 0.75 of the memory, cuBLAS for all products.
 os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.92")
@@ -22,11 +21,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from rows import RowFile, add_out_options, names_of, require_new_or_resumed, sizes
-from steps import HEADER, MODELS, base_row, fill_times, grid, key_of, states_of
-
-RECOMPUTE = ("none", "full")
-
+from rows import require_new_or_resumed
+from steps import MODELS, add_missing_rows, add_step_options, base_row, fill_times, timed
 
 def initial_weights(s, key):
     """fp32; what every layer has is stacked along a first axis of layers."""
@@ -107,15 +103,14 @@ def measure(s, seq, micro_batch, args):
     compiled = jax.jit(train, donate_argnums=(0, 1)).lower(weights, moments, tokens).compile()
     plan = compiled.memory_analysis()
     peak = plan.argument_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes + plan.temp_size_in_bytes
-    seconds, losses = [], []
-    for step in range(args.warm_up + args.steps):
-        start = time.perf_counter()
+
+    def step():
+        nonlocal weights, moments
         weights, moments, loss = compiled(weights, moments, tokens)
         jax.block_until_ready((weights, loss))
-        if step >= args.warm_up:
-            seconds.append(time.perf_counter() - start)
-        losses.append(float(loss))
-    return seconds, losses, peak
+        return loss
+
+    return *timed(step, args), peak
 
 
 def empty_row(name, seq, micro_batch, args):
@@ -140,14 +135,8 @@ def row_of(name, seq, micro_batch, args):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=names_of(MODELS), default="0.4b,1.1b,3b", help=f"of {', '.join(MODELS)}")
-    parser.add_argument("--seq", type=sizes, default="2048", help="sequence lengths")
-    parser.add_argument("--tokens", type=sizes, default="8192", help="tokens a step; the micro-batch is tokens / sequence")
-    parser.add_argument("--recompute", choices=RECOMPUTE, default="none", help="of each layer in its backward pass")
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--warm-up", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=1)
-    add_out_options(parser)
+    add_step_options(parser, seq="2048")
+    parser.add_argument("--recompute", choices=("none", "full"), default="none", help="of each layer in its backward pass")
     args = parser.parse_args()
     require_new_or_resumed(parser, args)
     return args
@@ -155,16 +144,7 @@ def parse_arguments():
 
 def main():
     args = parse_arguments()
-    file = RowFile(args.out, HEADER)
-    have = {key_of(row, states_of(row)) for row in file.rows}
-    todo = grid(args)
-    for number, (name, seq, micro_batch) in enumerate(todo, 1):
-        key = key_of(empty_row(name, seq, micro_batch, args), "fp32")
-        if key in have:
-            continue
-        have.add(key)
-        print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
-        file.add(row_of(name, seq, micro_batch, args))
+    add_missing_rows(args, "fp32", lambda *step: empty_row(*step, args), lambda *step: row_of(*step, args))
     return 0
 
 

@@ -269,15 +269,24 @@ TEST_CASE("of offloaded activations there stay two layers of each pass that runs
     CHECK(staying(4, 4, -1) == Approx(32));  // no more than there is
 }
 
+namespace {
+
+/// A billion parameters, of which nothing is sharded.
+StageLoad billion(double kept_gb) {
+    StageLoad load;
+    load.parameters.dense = 1e9;
+    load.kept = kept_gb * units::GB;
+    return load;
+}
+
+}  // namespace
+
 TEST_CASE("gradients that are freed with the update count as far as they exceed what their backward frees",
           "[INV-21]") {
     FrameworkMemory framework = find_framework("fsdp", "test").memory;
     REQUIRE(framework.frees_gradients.value == 1);
-    ParallelPlan plan;
-    plan.zero = 0;
-    StageLoad load;
-    load.parameters.dense = 1e9;
-    load.kept = 1 * units::GB;
+    ParallelPlan plan{.zero = 0};
+    StageLoad load = billion(1);
     StageMemory const freed = stage_memory(load, plan, framework);
     framework.frees_gradients.value = 0;
     StageMemory const kept = stage_memory(load, plan, framework);
@@ -298,14 +307,9 @@ TEST_CASE("gradients that are freed with the update count as far as they exceed 
 
 TEST_CASE("autocast's copies of weights are there with the activations, and gradients take their place", "[INV-21]") {
     FrameworkMemory const framework = find_framework("pytorch", "test").memory;
-    ParallelPlan plan;
-    plan.zero = 0;
-    StageLoad load;
-    load.parameters.dense = 1e9;
-    load.kept = 1 * units::GB;
+    ParallelPlan plan{.zero = 0};
     auto const state_and_copies = [&](double kept_gb) {
-        load.kept = kept_gb * units::GB;
-        StageMemory const m = stage_memory(load, plan, framework);
+        StageMemory const m = stage_memory(billion(kept_gb), plan, framework);
         return (m.allocated() - m.workspaces) / units::GB;
     };
     CHECK(state_and_copies(0.5) == Approx(16));        // the update's: weights, gradients, moments
@@ -320,11 +324,8 @@ TEST_CASE("autocast's copies of weights are there with the activations, and grad
 TEST_CASE("gradients of layers that are scanned over take the place of logits, but not of activations", "[INV-21]") {
     FrameworkMemory const framework = find_framework("maxtext", "test").memory;
     REQUIRE(framework.stacks_layers.value == 1);
-    ParallelPlan plan;
-    plan.zero = 0;
-    StageLoad load;
-    load.parameters.dense = 1e9;
-    load.kept = 3 * units::GB;
+    ParallelPlan const plan{.zero = 0};
+    StageLoad load = billion(3);
     auto const gradients = [&] { return stage_memory(load, plan, framework).gradients / units::GB; };
     CHECK(gradients() == Approx(4));
     load.logits = 0.5e9;  // 6 bytes each

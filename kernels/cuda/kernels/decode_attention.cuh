@@ -5,7 +5,7 @@
 // (Dao et al., 2023, https://crfm.stanford.edu/2023/10/12/flashdecoding.html). Each split writes an unnormalised
 // result.
 
-#include "kernels/cuda/kernels/attention.cuh"
+#include "kernels/cuda/kernels/attention_tiles.cuh"
 
 namespace sextant::bench::device {
 
