@@ -128,10 +128,19 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     }
 }
 
-/// 16-bit copies of the weights that are trained, where the state is wider.
+/// 16-bit copies of the weights that are trained, where the state is wider. A compiler casts the shards of all layers
+/// before it scans over them.
 Bytes cast_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    if (plan.optimizer == Optimizer::adamw_pure_bf16 || plan.precision == Precision::fp32 || plan.zero >= 3) return {};
-    return framework.cast_weight_bytes.value * load.parameters.total() * B;
+    if (plan.optimizer == Optimizer::adamw_pure_bf16 || plan.precision == Precision::fp32) return {};
+    double const bytes = framework.cast_weight_bytes.value;
+    if (framework.stacks_layers.value > 0) {
+        bool const sharded = plan.zero >= 3;
+        return bytes *
+               ((load.parameters.dense - load.ends.dense) / (sharded ? dense_shards(plan) : 1) +
+                (load.parameters.expert - load.ends.expert) / (sharded ? expert_shards(plan) : 1)) *
+               B;
+    }
+    return plan.zero >= 3 ? Bytes{} : bytes * load.parameters.total() * B;
 }
 
 /// Buckets, step buffers and what is gathered of the ends.
@@ -141,7 +150,7 @@ Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory c
     if (plan.adapters.on()) total += frozen_weight_bytes * load.frozen.largest_packed * B;
     total += framework.bucket_bytes.value * with_copies(load.parameters, plan).total() * B;
     total += cast_weights(load, plan, framework);
-    if (plan.zero >= 3) total += gathered_ends(load, plan);
+    if (plan.zero >= 3 && framework.stacks_layers.value == 0) total += gathered_ends(load, plan);
     if (plan.zero == 2) total += 2 * with_copies(load.largest_layer, plan).total() * B;
     return total;
 }
@@ -154,7 +163,7 @@ void fill_passes(StageMemory& m, StageLoad const& load, ParallelPlan const& plan
     // The other pass of a pair is at its own loss: of the same stage, unless it is of the other direction.
     Bytes const beside = load.pairs ? one : Bytes{};
     Bytes const forward = plan.schedule == Schedule::overlapped ? one + beside : one;
-    Bytes const backward = load.working_layer + beside;  // its own logits are gone by then
+    Bytes const backward = layer_at_work(load, framework) + beside;  // its own logits are gone by then
     GatheredLayers const gathered = gathered_layers(load, plan, framework);
     bool const at_loss = forward + gathered.at_loss >= backward + gathered.in_backward;
     m.logits = others + (at_loss ? forward : backward);
@@ -198,7 +207,7 @@ Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory
 /// What gradients of a single microbatch take the place of, once its backward has freed it.
 Bytes replaced_by_gradients(StageMemory const& m, StageLoad const& load, ParallelPlan const& plan,
                             FrameworkMemory const& framework) {
-    if (framework.stacks_layers.value > 0) return std::max(Bytes{}, m.logits - load.working_layer);
+    if (framework.stacks_layers.value > 0) return std::max(Bytes{}, m.logits - layer_at_work(load, framework));
     return m.activations + m.logits + cast_weights(load, plan, framework);
 }
 
@@ -215,7 +224,16 @@ Bytes other_logits(StageLoad const& load, FrameworkMemory const& framework, doub
 
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     bool const fused = plan.fused_cross_entropy == Switch::on;
-    return (fused ? framework.fused_logits_bytes : framework.logits_bytes).value * load.logits * B;
+    double const bytes = (fused ? framework.fused_logits_bytes : framework.logits_bytes).value * load.logits;
+    if (plan.zero < 3 || framework.stacks_layers.value == 0) return bytes * B;
+    constexpr double gradient_bytes = 2;     // of a logit
+    constexpr double matrix_bytes = 2 + 2;  // of a weight: gathered, and its gradient
+    return std::max(bytes, gradient_bytes * load.logits + matrix_bytes * load.head) * B;
+}
+
+Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework) {
+    double const share = load.moe_layers > 0 ? 0 : framework.working_gradient_share.value;
+    return load.working_layer + share * (load.kept_by_layer + load.working_layer);
 }
 
 Bytes updated_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {

@@ -30,6 +30,7 @@ struct StageLoad {
     double microbatches = 1;
     double hidden_tokens = 0;          ///< T h: unsharded tokens times hidden size
     double sharded_hidden_tokens = 0;  ///< T h / tp
+    double head = 0;                   ///< parameters of the output matrix that are trained, where it is on this stage
     double logits = 0;                 ///< T V / tp on the stage with the head (and once more per MTP module), else 0
     double postponed_logits =
         0;  ///< microbatches whose logits' gradients wait for a weight half, beside the one at work
@@ -86,8 +87,13 @@ bool holds_all_logits(ParallelPlan const& plan);
 /// Logits and their gradients on the stage with the head: of `others`, microbatches that have them beside the one at
 /// work, and of those whose weight halves are still to come.
 Bytes other_logits(StageLoad const& load, FrameworkMemory const& framework, double others);
-/// Those of a microbatch at its loss.
+/// Those of a microbatch at its loss; under ZeRO 3 with a compiler's plan, or what the output matrix's backward needs
+/// where that is more: gradients of logits, the matrix gathered, its gradient before it is spread.
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
+
+/// Beside what is kept: a layer that is run again, and gradients of what it leaves. Of layers with experts the former
+/// is more than is there at once already.
+Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework);
 
 /// What an optimizer holds less of a parameter in moments, in bytes, than AdamW with both in fp32.
 double optimizer_saving(Optimizer optimizer);

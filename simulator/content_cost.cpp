@@ -61,6 +61,8 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
     if (content.embedding) add_end(shape.blocks.embedding);
     if (!content.head) return;
     add_end(shape.blocks.head);
+    bool const tied = shape.blocks.head.parameters.embedding == 0 && content.embedding;
+    load.head = (tied ? shape.blocks.embedding : shape.blocks.head).parameters.embedding;
     add_end(shape.blocks.mtp);
     if (content.embedding) return;
     bool const trained = !plan.adapters.on();

@@ -111,7 +111,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
     std::vector<Bytes> passing;  // the layer at work and the one in transfer
     std::vector<Bytes> at_loss;
     std::vector<Bytes> others;  // logits of others than the microbatch at work
-    std::vector<Bytes> again;   // a layer that is run again
+    std::vector<Bytes> again;   // a layer that is run again, and gradients
     std::vector<GatheredLayers> gathered;
     bool const trains = std::any_of(graph.tasks.begin(), graph.tasks.end(), [](Task const& task) {
         return task.pass == TaskPass::backward || task.pass == TaskPass::backward_input;
@@ -130,7 +130,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             at_loss.push_back(logits_at_loss(load, resident, framework));
             others.push_back(
                 other_logits(load, framework, trains && holds_all_logits(plan) ? load.microbatches - 1 : 0));
-            again.push_back(load.working_layer);
+            again.push_back(layer_at_work(load, framework));
             gathered.push_back(gathered_layers(load, resident, framework));
         }
     MemoryInput input;

@@ -125,10 +125,11 @@ Section section_of(ClusterSpec const& cluster) {
     return {fmt::format("Cluster {}: {}", cluster.name, cluster.title), std::move(lines), values_of(cluster)};
 }
 
-/// Of an entry for a generation and a precision what differs from the one for everything.
-std::vector<ProfileValue> values_beside(std::vector<ProfileValue> const& of_any, FrameworkTiming const& timing) {
+/// Of an entry for a generation or a precision what differs from the one for everything.
+template <class Entry>
+std::vector<ProfileValue> values_beside(std::vector<ProfileValue> const& of_any, Entry const& entry) {
     auto const key = [](ProfileValue const& value) { return value.key.substr(value.key.rfind('.')); };
-    std::vector<ProfileValue> out = values_of(timing);
+    std::vector<ProfileValue> out = values_of(entry);
     std::erase_if(out, [&](ProfileValue const& value) {
         return std::any_of(of_any.begin(), of_any.end(), [&](ProfileValue const& any) {
             return key(any) == key(value) && any.base == value.base && any.basis == value.basis &&
@@ -165,8 +166,11 @@ Section section_of(FrameworkProfile const& framework) {
     for (auto timing = framework.timing.begin() + 1; timing != framework.timing.end(); ++timing)
         for (auto& value : values_beside(of_any, *timing))
             section.values.push_back(std::move(value));
-    for (auto& value : values_of(framework.memory))
-        section.values.push_back(std::move(value));
+    auto const of_memory = values_of(framework.memory);
+    section.values.insert(section.values.end(), of_memory.begin(), of_memory.end());
+    for (GenerationMemory const& own : framework.memory_on)
+        for (auto& value : values_beside(of_memory, own))
+            section.values.push_back(std::move(value));
     return section;
 }
 

@@ -59,6 +59,8 @@ Json framework_json(FrameworkProfile const& framework) {
                 {"usual", {{"layers", name_of(framework.usual.layers)}, {"zero", framework.usual.zero}}},
                 {"timing", timing},
                 {"memory", values_json(values_of(framework.memory))}};
+    for (GenerationMemory const& own : framework.memory_on)
+        out["memory_on"].push_back({{"generation", own.generation}, {"values", values_json(values_of(own))}});
     if (auto const& releases = framework.releases)
         out["releases"] = {
             {"first", name_of(releases->first)}, {"last", name_of(releases->last)}, {"at", name_of(releases->at)}};

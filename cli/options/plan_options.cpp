@@ -209,9 +209,9 @@ Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
 }
 
 MachineSubject find_machine(PlanOptions const& options) {
-    MachineSubject machine{.cluster = find_cluster(options.cluster, "--cluster"),
-                           .framework = find_framework(options.framework, "--framework"),
-                           .limit = {}};
+    MachineSubject machine{.cluster = find_cluster(options.cluster, "--cluster"), .framework = {}, .limit = {}};
+    machine.framework =
+        on_generation(find_framework(options.framework, "--framework"), machine.cluster.accelerator.generation);
     if (options.price) machine.cluster.usd_per_accelerator_hour = given_price(*options.price);
     machine.limit = options.max_memory.empty()
                         ? default_memory_limit(machine.cluster, machine.framework)

@@ -168,8 +168,13 @@ void visit_framework(FrameworkProfile& framework, Visit& visit) {
         visit_fields(timing, timing_numbers, visit);
         visit_fields(timing, timing_times, visit);
     }
-    visit_fields(framework.memory, memory_numbers, visit);
-    visit_fields(framework.memory, memory_sizes, visit);
+    auto const of_memory = [&](FrameworkMemory& memory) {
+        visit_fields(memory, memory_numbers, visit);
+        visit_fields(memory, memory_sizes, visit);
+    };
+    of_memory(framework.memory);
+    for (GenerationMemory& own : framework.memory_on)
+        of_memory(own.memory);
 }
 
 template <class Visit>

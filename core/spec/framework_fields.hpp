@@ -81,6 +81,7 @@ inline constexpr ProfileField<FrameworkMemory, double> memory_numbers[] = {
     {"gathered_share", &FrameworkMemory::gathered_share, 1},
     {"frees_gradients", &FrameworkMemory::frees_gradients, 1, Presence::optional},
     {"stacks_layers", &FrameworkMemory::stacks_layers, 1, Presence::optional},
+    {"working_gradient_share", &FrameworkMemory::working_gradient_share, 10, Presence::optional},
     {"reserved_low", &FrameworkMemory::reserved_low, 10},
     {"reserved_typical", &FrameworkMemory::reserved_typical, 10},
     {"reserved_high", &FrameworkMemory::reserved_high, 10},

@@ -80,16 +80,20 @@ FrameworkReleases read_releases(ObjectReader in) {
     return releases;
 }
 
-FrameworkMemory read_memory(ObjectReader in) {
+/// `base`: what an entry for a generation leaves out is taken from.
+FrameworkMemory read_memory(ObjectReader in, FrameworkMemory const* base = nullptr) {
     read_default_provenance(in);
-    FrameworkMemory memory;
+    FrameworkMemory memory = base == nullptr ? FrameworkMemory{} : *base;
     for (auto const& field : memory_numbers) {
         in.allow(field.key);
-        if (field.presence == Presence::required || in.has(field.key))
+        if ((base == nullptr && field.presence == Presence::required) || in.has(field.key))
             memory.*field.member = bounded_number(in, field.key, 0, field.most);
     }
-    for (auto const& field : memory_sizes)
-        memory.*field.member = bounded_quantity<Bytes>(in, field.key, field.most);
+    for (auto const& field : memory_sizes) {
+        in.allow(field.key);
+        if (base == nullptr || in.has(field.key))
+            memory.*field.member = bounded_quantity<Bytes>(in, field.key, field.most);
+    }
     if (memory.reserved_low.value > memory.reserved_typical.value ||
         memory.reserved_typical.value > memory.reserved_high.value)
         throw InputError("{}: reserved_low, reserved_typical and reserved_high do not ascend (they must)", in.where());
@@ -166,13 +170,38 @@ std::string timing_json(FrameworkTiming const& timing, FrameworkTiming const* ba
     return out + "\n    }";
 }
 
-std::string memory_json(FrameworkMemory const& memory) {
+/// All values; of those for a generation only what differs from `base`.
+std::string memory_json(FrameworkMemory const& memory, std::string const& indent,
+                        FrameworkMemory const* base = nullptr) {
     ValueLines values;
-    for (auto const& field : memory_numbers)
-        if (is_stated(field, memory)) values.add(field.key, memory.*field.member);
-    for (auto const& field : memory_sizes)
-        values.add(field.key, memory.*field.member);
-    return fmt::format("{}", fmt::join(values.text("    "), ",\n"));
+    auto const add = [&](auto const& fields) {
+        for (auto const& field : fields)
+            if (base == nullptr ? is_stated(field, memory) : differs(memory.*field.member, base->*field.member))
+                values.add(field.key, memory.*field.member);
+    };
+    add(memory_numbers);
+    add(memory_sizes);
+    return fmt::format("{}", fmt::join(values.text(indent), ",\n"));
+}
+
+/// The member `memory_on`, or nothing.
+std::string memory_on_json(FrameworkProfile const& framework) {
+    if (framework.memory_on.empty()) return "";
+    std::vector<std::string> entries;
+    for (auto const& [generation, memory] : framework.memory_on)
+        entries.push_back(fmt::format("    {{\n      \"generation\": {},\n{}\n    }}", json_text(Json(generation)),
+                                      memory_json(memory, "      ", &framework.memory)));
+    return fmt::format("  \"memory_on\": [\n{}\n  ],\n", fmt::join(entries, ",\n"));
+}
+
+std::vector<GenerationMemory> read_memory_on(ObjectReader& in, FrameworkMemory const& base) {
+    std::vector<GenerationMemory> out;
+    for (ObjectReader& entry : in.objects("memory_on")) {
+        std::string generation = entry.text("generation");
+        FrameworkMemory memory = read_memory(std::move(entry), &base);
+        out.push_back({.generation = std::move(generation), .memory = std::move(memory)});
+    }
+    return out;
 }
 
 }  // namespace
@@ -195,6 +224,7 @@ FrameworkProfile read_framework(ObjectReader in) {
     if (framework.timing.empty())
         throw InputError("{}: is missing or empty (one entry for \"*\" and \"*\" is needed)", in.path_to("timing"));
     framework.memory = read_memory(in.object("memory"));
+    framework.memory_on = read_memory_on(in, framework.memory);
     read_interval(in, "time_interval", framework.interval);
     in.finish();
     return framework;
@@ -213,11 +243,11 @@ std::string framework_json(FrameworkProfile const& framework) {
                                name_of(framework.releases->at));
     return fmt::format(
         "{{\n  \"format\": \"framework\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  \"aliases\": {},\n"
-        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}}},\n{}  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  }},\n"
+        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}}},\n{}  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  }},\n{}"
         "  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
         json_text(Json(framework.name)), json_text(Json(framework.title)), json_text(Json(framework.aliases)),
-        name_of(framework.usual.layers), framework.usual.zero, releases, entries, memory_json(framework.memory),
-        framework.interval.low, framework.interval.high, framework.interval.rows);
+        name_of(framework.usual.layers), framework.usual.zero, releases, entries,
+        memory_json(framework.memory, "    "), memory_on_json(framework), framework.interval.low, framework.interval.high, framework.interval.rows);
 }
 
 }  // namespace sextant

@@ -30,6 +30,12 @@ std::string other_releases(FrameworkProfile const& framework) {
                        name_of(framework.releases->first), name_of(framework.releases->last));
 }
 
+FrameworkProfile on_generation(FrameworkProfile framework, std::string_view generation) {
+    for (GenerationMemory const& own : framework.memory_on)
+        if (own.generation == generation) framework.memory = own.memory;
+    return framework;
+}
+
 FrameworkTiming later(FrameworkTiming timing, double years) {
     timing.gemm_scale.value *= std::exp(timing.yearly_gemm_gain.value * years);
     return timing;

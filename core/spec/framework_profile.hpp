@@ -73,7 +73,7 @@ struct FrameworkMemory {
                                          ///< casts and norms that run op by op
     Sourced<double> repeated_key_value_bytes;  ///< per token and key or value unit that is repeated for query heads
     /// Per parameter: 16-bit copies of fp32 weights, made as the forward pass goes (autocast) and freed by the backward
-    /// pass; not sharded.
+    /// pass; not sharded. With `stacks_layers`, of those shards of layers that a rank holds, for as long as passes run.
     Sourced<double> cast_weight_bytes;
     Sourced<double> narrow_input_bytes;  ///< an element of what is kept of the input of a product in fp8 or fp4
     Sourced<double> gathered_share;      ///< of a layer that ZeRO 3 gathers, and reduces gradients of, at once
@@ -83,12 +83,20 @@ struct FrameworkMemory {
     /// 1: what the layers keep, and their gradients, are one array each (a scan over them): gradients that are freed
     /// replace logits, but no activations.
     Sourced<double> stacks_layers;
+    /// Gradients beside what the layer at work leaves, as a share of it.
+    Sourced<double> working_gradient_share;
     Sourced<Bytes> constant;       ///< workspaces of BLAS and communication libraries inside the allocator
     Sourced<Bytes> context;        ///< outside the allocator: driver context, NCCL; not in allocated nor reserved
     Sourced<double> reserved_low;  ///< reserved / allocated prediction: 10 % quantile
     Sourced<double> reserved_typical;
     Sourced<double> reserved_high;    ///< 90 % quantile
     Sourced<double> usable_fraction;  ///< of the device memory, before a run is called out of memory
+};
+
+/// What the same framework needs where another compiler builds it.
+struct GenerationMemory {
+    std::string generation;  ///< of devices
+    FrameworkMemory memory;
 };
 
 /// 80 % interval of a step's time, as factors on it: of rows that the constants were fitted to and of rows whose source
@@ -128,8 +136,12 @@ struct FrameworkProfile {
     std::optional<FrameworkReleases> releases{};  ///< absent: the constants do not tell releases apart
     std::vector<FrameworkTiming> timing;
     FrameworkMemory memory;
+    std::vector<GenerationMemory> memory_on{};  ///< in place of `memory` on devices of these generations
     StepInterval interval{};
 };
+
+/// With the memory constants of devices of this generation.
+FrameworkProfile on_generation(FrameworkProfile framework, std::string_view generation);
 
 /// The constants `years` of releases later.
 FrameworkTiming later(FrameworkTiming timing, double years);

@@ -103,13 +103,23 @@ std::vector<ProfileValue> values_of(FrameworkTiming const& timing) {
     return list.take();
 }
 
-std::vector<ProfileValue> values_of(FrameworkMemory const& memory) {
-    ValueList list("memory.");
+namespace {
+
+std::vector<ProfileValue> memory_values(std::string prefix, FrameworkMemory const& memory) {
+    ValueList list(std::move(prefix));
     for (auto const& field : memory_numbers)
         if (is_stated(field, memory)) list.add(field.key, memory.*field.member);
     for (auto const& field : memory_sizes)
         list.add(field.key, memory.*field.member);
     return list.take();
+}
+
+}  // namespace
+
+std::vector<ProfileValue> values_of(FrameworkMemory const& memory) { return memory_values("memory.", memory); }
+
+std::vector<ProfileValue> values_of(GenerationMemory const& memory_on) {
+    return memory_values(fmt::format("memory_on[{}].", memory_on.generation), memory_on.memory);
 }
 
 }  // namespace sextant

@@ -25,5 +25,7 @@ std::vector<ProfileValue> values_of(AcceleratorProfile const& accelerator);
 std::vector<ProfileValue> values_of(ClusterSpec const& cluster);
 std::vector<ProfileValue> values_of(FrameworkTiming const& timing);
 std::vector<ProfileValue> values_of(FrameworkMemory const& memory);
+/// With those that are as in `memory`.
+std::vector<ProfileValue> values_of(GenerationMemory const& memory_on);
 
 }  // namespace sextant

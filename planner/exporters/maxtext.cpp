@@ -57,13 +57,46 @@ void translate_experts(Translation& t, ModelSpec const& model) {
     t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher", "tokens go by all-to-all");
 }
 
-void translate_step(Translation& t) {
+/// Of its policies those that a plan can mean: what runs again of a layer, beside nothing and all of it.
+struct SavingPolicy {
+    char const* name;
+    RecomputeModules again;
+};
+constexpr RecomputeModules not_products{RecomputeModule::layernorm, RecomputeModule::mlp_act, RecomputeModule::moe_act};
+constexpr std::array saving_policies{
+    SavingPolicy{.name = "minimal_with_context", .again = not_products},
+    SavingPolicy{.name = "minimal", .again = not_products | attention_core},
+    SavingPolicy{.name = "save_dot_except_mlp",
+                 .again = {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp,
+                           RecomputeModule::moe}},
+};
+
+/// The one that keeps what the plan keeps, or least less.
+SavingPolicy const& saving_policy(ParallelPlan const& p) {
+    bool const none = p.recompute == Recompute::none;
+    bool const core = p.recompute_modules.has(RecomputeModule::core_attn);
+    bool const products = p.recompute_modules.has(RecomputeModule::mlp) || p.recompute_modules.has(RecomputeModule::moe);
+    return saving_policies[none ? 0 : products ? 2 : core ? 1 : 0];
+}
+
+void translate_recompute(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
-    t.recompute_attention_core();
-    if (p.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
-    if (p.recompute == Recompute::none)
-        t.cannot("recompute", "XLA always recomputes what is cheap: minimal_with_context is the least");
     t.replace(&ParallelPlan::recompute_layers, std::int64_t{0}, "recompute_layers", "a policy holds for all layers");
+    if (p.recompute == Recompute::full) return;
+    auto const& [name, again] = saving_policy(p);
+    if (p.recompute == Recompute::none)
+        t.replace(&ParallelPlan::recompute, Recompute::selective, "recompute",
+                  "XLA always recomputes what is cheap: {} is the least", name);
+    RecomputeModules const all = again & modules_of(model);
+    if (p.recompute_modules == all) return;
+    t.replace(&ParallelPlan::recompute_modules, all, "recompute_modules", "the policy {} runs {} again", name,
+              modules_text(all));
+}
+
+void translate_step(Translation& t, ModelSpec const& model) {
+    ParallelPlan& p = t.plan;
+    translate_recompute(t, model);
+    if (p.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
     if (p.optimizer == Optimizer::adamw_8bit)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "there are no 8-bit moments");
     if (p.optimizer == Optimizer::adamw_bf16)
@@ -80,6 +113,42 @@ void translate_step(Translation& t) {
               "XLA decides what is fused (num_vocab_tiling cuts the loss into pieces)");
     if (offloads_activations(p) && p.recompute == Recompute::full)
         t.cannot("offload", "remat_policy is either full or minimal_offloaded; the file has minimal_offloaded");
+}
+
+/// Names of MaxText's own models (files of configs/models) that are presets here.
+constexpr std::array<std::string_view, 42> own_models{
+    "gemma-2b",       "gemma-7b",         "gemma2-2b",      "gemma2-9b",        "gemma2-27b",     "gemma3-4b",
+    "gemma3-12b",     "gemma3-27b",       "gpt-oss-20b",    "gpt-oss-120b",     "gpt3-175b",      "llama2-7b",
+    "llama2-13b",     "llama2-70b",       "llama3-8b",      "llama3-70b",       "llama3.1-8b",    "llama3.1-70b",
+    "llama3.1-405b",  "llama3.3-70b",     "mistral-7b",     "mixtral-8x7b",     "mixtral-8x22b",  "olmo3-7b",
+    "olmo3-32b",      "qwen2.5-1.5b",     "qwen2.5-7b",     "qwen2.5-14b",      "qwen3-0.6b",     "qwen3-1.7b",
+    "qwen3-4b",       "qwen3-8b",         "qwen3-14b",      "qwen3-32b",        "qwen3-30b-a3b",  "qwen3-235b-a22b",
+    "qwen3-next-80b-a3b", "deepseek2-16b", "deepseek2-236b", "deepseek3-671b", "deepseek3.2-671b", "kimi-k2-1t",
+};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> other_spellings{
+    std::pair{"deepseek-v2-lite", "deepseek2-16b"}, {"deepseek-v2", "deepseek2-236b"}, {"deepseek-v3", "deepseek3-671b"},
+    {"deepseek-v3.2", "deepseek3.2-671b"},          {"kimi-k2", "kimi-k2-1t"},
+};
+
+/// What MaxText calls this model; empty: it has no file of it.
+std::string_view own_name(std::string_view preset) {
+    auto const letters = [](std::string_view name) {
+        std::string out(name);
+        std::erase(out, '-');
+        return out;
+    };
+    for (auto const& [ours, theirs] : other_spellings)
+        if (ours == preset) return theirs;
+    auto const same = [&](std::string_view name) { return letters(name) == letters(preset); };
+    auto const found = std::find_if(own_models.begin(), own_models.end(), same);
+    return found == own_models.end() ? std::string_view{} : *found;
+}
+
+std::string model_line(std::string const& preset) {
+    if (std::string_view const name = own_name(preset); !name.empty())
+        return fmt::format("model_name: \"{}\"\n", name);
+    return "# model_name is one of MaxText's own; this plan is for " + comment_text(preset) +
+           "\nmodel_name: \"REPLACE_WITH_MODEL_NAME\"\n";
 }
 
 /// Groups of devices that JAX counts as one machine (a slice): a TPU slice, a domain of more than a node, a node.
@@ -169,9 +238,7 @@ std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
                     device_share(sequences, launch.plan.world_size()), p.pp > 1 ? 1 : launch.microbatches());
     out += fmt::format("max_target_length: {}\nsteps: {}\nlearning_rate: {:.4e}\n", launch.workload.sequence,
                        launch.settings.steps, launch.settings.learning_rate);
-    char const* policy = p.recompute == Recompute::full        ? "full"
-                         : p.recompute == Recompute::selective ? "minimal"
-                                                               : "minimal_with_context";
+    char const* policy = p.recompute == Recompute::full ? "full" : saving_policy(p).name;
     if (offloads_activations(p)) policy = "minimal_offloaded";
     out += fmt::format("remat_policy: \"{}\"\n", policy);
     out += fmt::format("attention: \"{}\"\n", p.attention == AttentionKernel::unfused ? "dot_product"
@@ -214,7 +281,7 @@ Export write(LaunchPlan const& launch) {
     t.leave_out_adapters();
     translate_layout(t, launch);
     translate_experts(t, launch.model);
-    translate_step(t);
+    translate_step(t, launch.model);
     t.settle(maxtext_exporter, launch);
     Mesh const mesh = mesh_of(launch, t.plan);
     note_mesh(t, mesh);
@@ -222,8 +289,7 @@ Export write(LaunchPlan const& launch) {
     std::string yaml = file_header(maxtext_exporter, launch, t.notes);
     yaml += "base_config: \"base.yml\"\n";
     yaml += "run_name: " + yaml_quoted(dns_label(launch.model.name)) + "\n";
-    yaml += "# model_name is one of MaxText's own; this plan is for " + comment_text(launch.model.name) + "\n";
-    yaml += "model_name: \"REPLACE_WITH_MODEL_NAME\"\n";
+    yaml += model_line(launch.model.name);
     yaml += fmt::format("hardware: \"{}\"\n", tpu ? "tpu" : "gpu");
     yaml += "base_output_directory: " + yaml_quoted(launch.settings.checkpoints) + "\n";
     yaml += "dataset_path: " + yaml_quoted(launch.settings.data) + "\n";

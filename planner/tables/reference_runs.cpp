@@ -53,7 +53,7 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
         .run = run, .cluster = name, .report = {}, .missing = {}, .days = 0, .dollars = {}, .price_basis = {}};
     ModelSpec const model = find_model(run.model);
     ClusterSpec const cluster = find_cluster(name, "tables");
-    FrameworkProfile const framework = framework_of(name);
+    FrameworkProfile const framework = on_generation(framework_of(name), cluster.accelerator.generation);
     Workload const workload{.sequence = run.sequence, .global_batch = run.global_batch};
     MemoryLimit const limit = default_memory_limit(cluster, framework);
     if (cluster.max_accelerators > 0 && run.accelerators > cluster.max_accelerators) {

@@ -224,6 +224,14 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_of(TrainingRow co
     return found->second;
 }
 
+std::shared_ptr<FrameworkProfile const> CaseBuilder::on_devices(std::shared_ptr<FrameworkProfile const> const& profile,
+                                                                std::string const& generation) {
+    if (profile->memory_on.empty()) return profile;
+    auto const [found, is_new] = generations_.try_emplace({profile.get(), generation});
+    if (is_new) found->second = std::make_shared<FrameworkProfile const>(on_generation(*profile, generation));
+    return found->second;
+}
+
 std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow const& row, TrainingCase& out) {
     if (!profile_.empty()) return framework_named(profile_);
     FamilyWord const named = family_of(row);
@@ -280,7 +288,7 @@ TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
     TrainingRow const row = with_tokens_of_a_step(as_stated, out.assumptions);
     out.model = model_of(row, out.assumptions);
     out.cluster = cluster_of(row, out);
-    out.framework = framework_of(row, out);
+    out.framework = on_devices(framework_of(row, out), out.cluster->accelerator.generation);
     plan_of(row, out);
     if (profile_.empty() && out.framework->releases && !out.release &&
         timing_for(*out.framework, out.cluster->accelerator.generation, out.plan.precision).yearly_gemm_gain.value > 0)

@@ -166,10 +166,13 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         plan.recompute = Recompute::full;
         return;
     }
+    if (has(text, "save_dot_except_mlp") && !has(text, "save_dot_except_mlpwi"))
+        return recompute_modules(out,
+                                 {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp});
     if (has(text, "minimal") || has(text, "save_dot_only") || has(text, "dots")) {
-        // Keeps the outputs of projections (with "flash" that of attention, too): all else runs again.
+        // Keeps the outputs of projections (with "flash" or "context" that of attention, too): all else runs again.
         RecomputeModules again{RecomputeModule::layernorm, RecomputeModule::mlp_act, RecomputeModule::moe_act};
-        if (!has(text, "flash")) again.add(RecomputeModule::core_attn);
+        if (!has(text, "flash") && !has(text, "context")) again.add(RecomputeModule::core_attn);
         return recompute_modules(out, again);
     }
     if (!some && !has(text, "attention") && !has(text, "attn"))

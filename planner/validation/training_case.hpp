@@ -63,6 +63,9 @@ public:
 private:
     std::shared_ptr<ClusterSpec const> cluster_of(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_of(TrainingRow const& row, TrainingCase& out);
+    /// With the memory constants of devices of this generation.
+    std::shared_ptr<FrameworkProfile const> on_devices(std::shared_ptr<FrameworkProfile const> const& profile,
+                                                       std::string const& generation);
     std::shared_ptr<FrameworkProfile const> family_profile(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_named(std::string const& name);
     std::shared_ptr<FrameworkProfile const> framework_changed(std::string const& name, std::string const& change,
@@ -74,6 +77,7 @@ private:
     std::map<std::string, std::shared_ptr<ClusterSpec const>> clusters_;
     std::map<std::string, std::shared_ptr<FrameworkProfile const>> frameworks_;
     std::map<std::pair<FrameworkProfile const*, Release>, std::shared_ptr<FrameworkProfile const>> releases_;
+    std::map<std::pair<FrameworkProfile const*, std::string>, std::shared_ptr<FrameworkProfile const>> generations_;
 };
 
 /// The model of a row: from its columns, or from a preset of that name where columns are empty or the architecture

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Memory of MaxText's training steps on TPUs, as XLA's compiler for them plans it. No TPU is needed.
+
+Runs MaxText's own train_compile for every combination of --models, --batch, --seq and --remat, and writes rows as
+train_step.py does, without times (`sextant validate train FILE.csv`). A plan that does not fit is a row, too: STATUS=OOM.
+
+    python3 compile_maxtext.py --models llama2-7b --topology v5p-16 --batch 1,4 --out steps_maxtext.csv
+    python3 compile_maxtext.py --models mixtral-8x7b --topology v5p-128 --ep 8 --remat full,minimal --out steps_maxtext.csv --resume
+
+Needs rows.py and steps.py beside it, and MaxText 0.2 with libtpu (`pip install maxtext[tpu]`). A step takes half a minute
+to some minutes to compile.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import yaml
+
+from rows import RowFile, add_out_options, require_new_or_resumed, sizes
+from steps import HEADER
+
+# MaxText counts TensorCores in the names of these, and chips in those of the others.
+CHIPS = {"v4": ("TPU v4", 2), "v5p": ("TPU v5p", 2), "v5e": ("TPU v5e", 1), "v6e": ("TPU v6e", 1)}
+# Layers that MaxText scans over as one.
+LAYERS_OF_BLOCK = {"gemma2": 2}
+
+
+def config(path):
+    """A file of MaxText's configurations; found without importing MaxText, which takes ten seconds."""
+    return Path(find_spec("maxtext").submodule_search_locations[0], "configs", path)
+
+
+def model_of(name):
+    """Dimensions by MaxText's own file of the model, over its defaults."""
+    read = lambda path: yaml.safe_load(config(path).read_text())
+    return read("base.yml") | read(f"models/{name}.yml")
+
+
+def dimensions(name):
+    m = model_of(name)
+    experts = m["num_experts"] if m["num_experts"] > 1 else 0
+    row = {
+        "arch": "moe" if experts else "dense",
+        "layers": m["base_num_decoder_layers"] * LAYERS_OF_BLOCK.get(m["decoder_block"], 1),
+        "hidden": m["base_emb_dim"],
+        "ffn_hidden": m["base_mlp_dim"],
+        "heads": m["base_num_query_heads"],
+        "kv_heads": m["base_num_kv_heads"],
+        "head_dim": m["head_dim"],
+        "vocab": m["vocab_size"],
+        "gated_mlp": int(len(m["mlp_activations"]) > 1),
+        "tied_embed": int(m["logits_via_embedding"]),
+    }
+    if experts:
+        row |= {
+            "moe_experts": experts,
+            "moe_topk": m["num_experts_per_tok"],
+            "moe_ffn_hidden": m["base_moe_mlp_dim"],
+            "moe_shared": m["shared_experts"],
+        }
+    return row
+
+
+def numbers(text):
+    return [float(part) for part in text.split(",")]
+
+
+def chip_of(topology):
+    """Name of the chip, and chips of a slice."""
+    generation, count = topology.split("-")
+    name, counted = CHIPS[generation]
+    return name, int(count) // counted
+
+
+def empty_row(name, batch, seq, remat, args):
+    gpu, chips = chip_of(args.topology)
+    count = chips * args.slices
+    return dict.fromkeys(HEADER, "") | dimensions(name) | {
+        "source_id": "sextant-maxtext-compile",
+        "source_ref": f"kernels/train_step/compile_maxtext.py, {time.strftime('%Y-%m-%d', time.gmtime())}",
+        "model": name,
+        "seq_len": seq,
+        "gpu": gpu,
+        "num_gpus": count,
+        "framework": f"MaxText {version('maxtext')} (JAX {version('jax')}, libtpu {version('libtpu')})",
+        "precision": "FP8" if "fp8" in args.quantization else "BF16",
+        "dp": count // (args.tp * args.cp),
+        "tp": args.tp,
+        "pp": 1,
+        "cp": args.cp,
+        "ep": args.ep,
+        "zero_stage": 3,
+        "sequence_parallel": int(args.tp > 1),  # the tensor axis divides what is between layers, too
+        "recompute": f"remat_policy={remat}",
+        "micro_batch": round(batch * args.tp * args.cp),
+        "global_batch_seqs": round(batch * count),
+        "flash_attention": 1,
+    }
+
+
+def compile_step(name, batch, seq, remat, args):
+    """Bytes that a device needs, None where it has not as many, and the compiler's account of them."""
+    settings = {
+        "model_name": name,
+        "compile_topology": args.topology,
+        "compile_topology_num_slices": args.slices,
+        "per_device_batch_size": f"{batch:g}",
+        "max_target_length": seq,
+        "remat_policy": remat,
+        "enable_checkpointing": "false",
+        "ici_tensor_parallelism": args.tp,
+        "ici_context_parallelism": args.cp,
+        "ici_expert_parallelism": args.ep,
+        "dcn_data_parallelism": args.slices,
+        "quantization": args.quantization,
+    }
+    command = [sys.executable, "-m", "maxtext.trainers.pre_train.train_compile", str(config("base.yml"))]
+    command += [f"{key}={value}" for key, value in settings.items() if value != ""] + args.set
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=args.timeout)
+    output = result.stdout + result.stderr
+    if stats := re.search(r"CompiledMemoryStats\((.*)\)", output):
+        parts = {key: int(value) for key, value in re.findall(r"(\w+)_size_in_bytes=(\d+)", stats[1])}
+        peak = parts["argument"] + parts["output"] - parts["alias"] + parts["temp"]
+        account = ", ".join(f"{key} {parts[key] / 1e9:.4f}" for key in ("argument", "temp", "generated_code"))
+        return peak, f"{account} GB"
+    if too_large := re.search(r"required for HLO temporaries \([\d.]+\w?\) exceeds available HBM \([\d.]+\w?\)", output):
+        return None, too_large[0]
+    raise RuntimeError("\n".join(output.splitlines()[-15:]))
+
+
+def row_of(name, batch, seq, remat, args):
+    row = empty_row(name, batch, seq, remat, args)
+    peak, account = compile_step(name, batch, seq, remat, args)
+    if peak is not None:
+        row["peak_mem_gb_per_gpu"] = f"{peak / 1e9:.4f}"
+    extra = "".join(f"{setting}; " for setting in args.set)
+    quantized = f"quantization={args.quantization}; " if args.quantization else ""
+    status = "STATUS=OOM; " if peak is None else ""
+    sharded = f"FSDP={chip_of(args.topology)[1] // args.tp}; " if args.slices > 1 else ""
+    row["notes"] = f"{status}{args.slices} x {args.topology}; {sharded}{quantized}{extra}peak is the plan of the compiler, nothing ran: {account}"
+    return row
+
+
+def key_of(row):
+    return tuple(str(row[c]) for c in HEADER if c not in ("source_ref", "peak_mem_gb_per_gpu", "notes"))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", required=True, type=lambda text: text.split(","), help="of maxtext/configs/models")
+    parser.add_argument("--topology", required=True, help="as MaxText names them: v5e-16, v5p-128, v6e-256")
+    parser.add_argument("--slices", type=int, default=1, help="data parallel ones")
+    parser.add_argument("--batch", type=numbers, default="1", help="sequences per device, less than 1 with tp or cp")
+    parser.add_argument("--seq", type=sizes, default="2048", help="sequence lengths")
+    parser.add_argument("--remat", type=lambda text: text.split(","), default="full", help="remat_policy: full, minimal, ...")
+    for name in ("tp", "cp", "ep"):
+        parser.add_argument(f"--{name}", type=int, default=1)
+    parser.add_argument("--quantization", default="", help="as MaxText has it: int8, fp8_full, ...")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting of MaxText's")
+    parser.add_argument("--timeout", type=int, default=900, help="seconds for one step")
+    add_out_options(parser)
+    args = parser.parse_args()
+    if args.topology.split("-")[0] not in CHIPS:
+        parser.error(f"--topology {args.topology}: no chip of that name ({', '.join(CHIPS)})")
+    require_new_or_resumed(parser, args)
+    return args
+
+
+def main():
+    args = parse_arguments()
+    file = RowFile(args.out, HEADER)
+    have = {key_of(row) for row in file.rows}
+    todo = [(m, b, s, r) for m in args.models for r in args.remat for s in args.seq for b in args.batch]
+    for number, step in enumerate(todo, 1):
+        if key_of(empty_row(*step, args)) in have:
+            continue
+        print(f"[{number}/{len(todo)}] {step[0]} batch {step[1]:g} seq {step[2]} remat {step[3]} on {args.topology}", file=sys.stderr)
+        try:
+            file.add(row_of(*step, args))
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            print(f"compile_maxtext.py: no row: {error}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
