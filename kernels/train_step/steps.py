@@ -98,7 +98,8 @@ def fill_times(row, states, seconds, losses, peak_bytes, memory_note):
 
 def key_of(row, states):
     """What tells rows of one file apart; states as in "fp32"."""
-    return tuple(str(row[c]) for c in ("model", "seq_len", "micro_batch", "gpu", "framework", "recompute")) + (states,)
+    columns = ("model", "seq_len", "micro_batch", "gpu", "num_gpus", "framework", "zero_stage", "recompute")
+    return tuple(str(row[column]) for column in columns) + (states,)
 
 
 def states_of(row):

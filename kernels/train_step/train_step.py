@@ -16,6 +16,7 @@ without times and STATUS=OOM in its notes.
 Needs rows.py and steps.py beside it, PyTorch 2.6 or later, and Hugging Face's transformers for --code hf. --device cpu --models tiny tries it anywhere.
 """
 import argparse
+import gc
 import os
 import sys
 
@@ -202,7 +203,8 @@ def framework_of(args):
 def empty_row(name, seq, micro_batch, args, device):
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     framework = f"PyTorch {torch.__version__} {framework_of(args)}"
-    return base_row(name, MODELS[name], seq, micro_batch, "train_step.py", gpu, framework)
+    row = base_row(name, MODELS[name], seq, micro_batch, "train_step.py", gpu, framework)
+    return row | ({"zero_stage": 3} if args.wrap == "fsdp" else {})
 
 
 def row_of(name, seq, micro_batch, args, device):
@@ -245,6 +247,7 @@ def main():
         return 3
     def row(name, seq, micro_batch):
         filled = row_of(name, seq, micro_batch, args, device)
+        gc.collect()  # a model under FSDP is part of cycles, and would count in the next row's peak
         if device.type == "cuda":
             torch.cuda.empty_cache()
         return filled

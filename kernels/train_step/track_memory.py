@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Tracks the memory of training steps under FSDP2 over any number of devices, without one: PyTorch's own bookkeeping of
+fake tensors (MemTracker, a fake process group) runs the steps of train_step.py.
+
+Writes rows as train_step.py does (`sextant validate train FILE.csv`), with a peak and no time. The peak is of a step
+after the first, as torch.cuda.max_memory_allocated counts it without workspaces of libraries (0.1 to 0.2 GB), of rank 0.
+
+    python3 track_memory.py --dp 1,8,64 --out tracked.csv
+    python3 track_memory.py --models 8b --seq 8192 --tokens 8192 --dp 8 --recompute full --keep-gathered --out tracked.csv --resume
+
+Needs rows.py, steps.py and train_step.py beside it and PyTorch 2.6 or later; no GPU. The fused AdamW allocates nothing
+in an update, so that the peak lies in the forward and backward passes, which alone are tracked.
+"""
+import argparse
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed._tools.mem_tracker import MemTracker
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from rows import require_new_or_resumed, sizes
+from steps import MODELS, add_missing_rows, add_step_options, base_row
+from train_step import Llama
+
+
+class FusedNorm(torch.autograd.Function):
+    """Allocates what the fused kernel of GPUs does; on the CPU the norm runs op by op and keeps more."""
+
+    @staticmethod
+    def forward(context, x, weight):
+        context.save_for_backward(x, weight, x.new_empty(x.shape[:-1], dtype=torch.float32))
+        return torch.empty_like(x)
+
+    @staticmethod
+    def backward(context, gradient):
+        x, weight, _ = context.saved_tensors
+        return torch.empty_like(x), torch.empty_like(weight)
+
+
+def shard(model, args, mesh):
+    """FSDP2, a group a layer; the ends in the root's group, or as torchtitan has them: embedding, and norm with head."""
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    options = {"mesh": mesh, "mp_policy": policy}
+    reshard = not args.keep_gathered
+    if args.ends == "apart":
+        fully_shard(model.embedding, reshard_after_forward=reshard, **options)
+    for layer in model.layers:
+        fully_shard(layer, reshard_after_forward=reshard, **options)
+    if args.ends == "apart":
+        fully_shard([model.norm, model.head], reshard_after_forward=False, **options)
+    fully_shard(model, **options)
+
+
+def tracked_peak(shape, seq, micro_batch, args, dp):
+    """Bytes allocated at the peak of a step once moments are there, and what they are of."""
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=dp)
+    try:
+        mesh = init_device_mesh("cpu", (dp,))
+        with FakeTensorMode():
+            model = Llama(shape)
+            if args.recompute == "full":
+                model.layers = torch.nn.ModuleList(checkpoint_wrapper(layer) for layer in model.layers)
+            if args.wrap == "fsdp":
+                shard(model, args, mesh)
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), fused=True)
+            tokens = torch.randint(shape.vocab, (micro_batch, seq + 1))
+
+            def passes():
+                with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.wrap == "none"):
+                    loss = model(tokens[:, :-1], tokens[:, 1:])
+                loss.backward()
+
+            passes()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            tracker = MemTracker()
+            tracker.track_external(model, optimizer)
+            with tracker:
+                passes()
+        (peak,) = tracker.get_tracker_snapshot("peak").values()
+        return peak
+    finally:
+        dist.destroy_process_group()
+
+
+def empty_row(name, seq, micro_batch, args, dp):
+    code = f"PyTorch {torch.__version__} " + ("FSDP2 eager" if args.wrap == "fsdp" else "eager")
+    # Any device would do: the peak is of tensors alone.
+    row = base_row(name, MODELS[name], seq, micro_batch, "track_memory.py", "H100-SXM", code, args.recompute)
+    grouped = ", groups as torchtitan" if args.ends == "apart" and args.wrap == "fsdp" else ""
+    return row | {
+        "source_id": "sextant-tracked-memory",
+        "num_gpus": dp,
+        "gpus_per_node": min(dp, 8),
+        "framework": code + grouped,
+        "dp": dp,
+        "zero_stage": 0 if args.wrap == "none" else 2 if args.keep_gathered else 3,
+        "global_batch_seqs": dp * micro_batch,
+    }
+
+
+def row_of(name, seq, micro_batch, args, dp):
+    row = empty_row(name, seq, micro_batch, args, dp)
+    peak = tracked_peak(MODELS[name], seq, micro_batch, args, dp)
+    row["peak_mem_gb_per_gpu"] = f"{peak['Total'] / 1e9:.4f}"
+    copies = "copies by FSDP" if args.wrap == "fsdp" else "autocast"
+    row["notes"] = (
+        f"states=fp32 with bf16 {copies}; peak is max allocated, tracked on fake tensors and not measured on a device "
+        "(no workspaces); no time"
+    )
+    if args.verbose:
+        print({getattr(kind, "value", kind): round(size / 1e9, 4) for kind, size in peak.items()}, file=sys.stderr)
+    return row
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_step_options(parser, seq="2048")
+    parser.add_argument("--dp", type=sizes, default="1,8,64", help="devices that share the state")
+    parser.add_argument("--wrap", choices=("none", "fsdp"), default="fsdp", help="none: one device under autocast")
+    parser.add_argument("--ends", choices=("root", "apart"), default="root", help="in the root's group; as torchtitan")
+    parser.add_argument("--keep-gathered", action="store_true", help="do not reshard after the forward pass (ZeRO 2)")
+    parser.add_argument("--recompute", choices=("none", "full"), default="none", help="of each layer in its backward pass")
+    parser.add_argument("--verbose", action="store_true", help="print what the peak is of")
+    args = parser.parse_args()
+    require_new_or_resumed(parser, args)
+    return args
+
+
+def main():
+    args = parse_arguments()
+    F.rms_norm = lambda x, width, weight, eps: FusedNorm.apply(x, weight)
+    for dp in args.dp:
+        add_missing_rows(args, "fp32", lambda *step: empty_row(*step, args, dp), lambda *step: row_of(*step, args, dp))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
