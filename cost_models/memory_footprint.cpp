@@ -1,6 +1,7 @@
 #include "cost_models/memory_footprint.hpp"
 
 #include "core/graph/step_graph.hpp"
+#include "cost_models/fsdp_memory.hpp"
 #include "cost_models/weight_copies.hpp"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ Bytes gathered_ends(StageLoad const& load, ParallelPlan const& plan) {
 }  // namespace
 
 GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (shards_units(plan, framework)) return unit_buffers(load, plan, framework);
     if (plan.zero < 3) return {};
     double const share = framework.gathered_share.value;
     double const layer = share * with_copies(load.largest_layer, plan).total();
@@ -74,6 +76,10 @@ double dense_shards(ParallelPlan const& plan) {
     return static_cast<double>(plan.shard_group > 0 ? plan.shard_group : plan.dp * plan.cp);
 }
 
+bool shards_weights(ParallelPlan const& plan, FrameworkMemory const& framework) {
+    return plan.zero >= 3 || shards_units(plan, framework);
+}
+
 double expert_shards(ParallelPlan const& plan) {
     if (plan.shard_group == 0) return static_cast<double>(plan.expert_dp());
     return static_cast<double>(std::max<std::int64_t>(1, plan.shard_group * plan.tp / (plan.ep * plan.expert_tp)));
@@ -98,7 +104,7 @@ StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& pla
 
 StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards) {
     StateBytes bytes = whole_state(framework, plan);
-    if (plan.zero >= 3) bytes.weights /= shards;
+    if (shards_weights(plan, framework)) bytes.weights /= shards;
     if (plan.zero >= 2) bytes.gradients /= shards;
     if (plan.zero >= 1) bytes.optimizer /= shards;
     if (offloads_optimizer(plan)) {
@@ -116,9 +122,10 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     double const pd = load.parameters.dense;
     double const pe = load.parameters.expert;
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
+    bool const shards = plan.zero >= 3;
     if (plan.adapters.on())
-        m.weights += frozen_dense_bytes(load.frozen, plan) / (plan.zero >= 3 ? dense_shards(plan) : 1) +
-                     frozen_expert_bytes(load.frozen, plan) / (plan.zero >= 3 ? expert_shards(plan) : 1);
+        m.weights += frozen_dense_bytes(load.frozen, plan) / (shards ? dense_shards(plan) : 1) +
+                     frozen_expert_bytes(load.frozen, plan) / (shards ? expert_shards(plan) : 1);
     m.gradients = (dense.gradients * pd + expert.gradients * pe) * B;
     m.optimizer = (dense.optimizer * pd + expert.optimizer * pe) * B;
     m.host = (dense.host * pd + expert.host * pe) * B;
@@ -128,32 +135,34 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     }
 }
 
-/// 16-bit copies of the weights that are trained, where the state is wider. A compiler casts the shards of all layers
-/// before it scans over them.
+/// 16-bit copies of the weights that are trained, where the state is wider or sharded, from forward to backward. A
+/// compiler casts the shards of all layers before it scans over them.
 Bytes cast_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.zero == 2 && shards_units(plan, framework)) return 2 * load.parameters.total() * B;
     if (plan.optimizer == Optimizer::adamw_pure_bf16 || plan.precision == Precision::fp32) return {};
     double const bytes = framework.cast_weight_bytes.value;
-    if (framework.stacks_layers.value > 0) {
-        bool const sharded = plan.zero >= 3;
-        return bytes *
-               ((load.parameters.dense - load.ends.dense) / (sharded ? dense_shards(plan) : 1) +
-                (load.parameters.expert - load.ends.expert) / (sharded ? expert_shards(plan) : 1)) *
-               B;
-    }
-    return plan.zero >= 3 ? Bytes{} : bytes * load.parameters.total() * B;
+    if (framework.stacks_layers.value == 0) return plan.zero >= 3 ? Bytes{} : bytes * load.parameters.total() * B;
+    bool const sharded = plan.zero >= 3;
+    double const dense = (load.parameters.dense - load.ends.dense) / (sharded ? dense_shards(plan) : 1);
+    double const expert = (load.parameters.expert - load.ends.expert) / (sharded ? expert_shards(plan) : 1);
+    return bytes * (dense + expert) * B;
 }
 
-/// Buckets, step buffers and what is gathered of the ends.
-Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+}  // namespace
+
+Bytes standing_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     Bytes total = framework.step_buffer_bytes.value * load.hidden_tokens * B;
     // A packed matrix is written in 16 bit for as long as its product runs.
     if (plan.adapters.on()) total += frozen_weight_bytes * load.frozen.largest_packed * B;
     total += framework.bucket_bytes.value * with_copies(load.parameters, plan).total() * B;
     total += cast_weights(load, plan, framework);
+    if (shards_units(plan, framework)) return total;
     if (plan.zero >= 3 && framework.stacks_layers.value == 0) total += gathered_ends(load, plan);
     if (plan.zero == 2) total += 2 * with_copies(load.largest_layer, plan).total() * B;
     return total;
 }
+
+namespace {
 
 /// The most that the passes at work need beside what is kept: at a loss logits, in a backward the layer that is run
 /// again, each with the layers that are gathered then.
@@ -204,11 +213,15 @@ Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory
     return bytes * B;
 }
 
-/// What gradients of a single microbatch take the place of, once its backward has freed it.
-Bytes replaced_by_gradients(StageMemory const& m, StageLoad const& load, ParallelPlan const& plan,
-                            FrameworkMemory const& framework) {
-    if (framework.stacks_layers.value > 0) return std::max(Bytes{}, m.logits - layer_at_work(load, framework));
-    return m.activations + m.logits + cast_weights(load, plan, framework);
+Bytes updated_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.zero != 1 || shards_nothing(load, plan)) return {};
+    double const shards = copies_dense(plan) ? dense_shards(plan) : expert_shards(plan);
+    return framework.gather_bytes.value * with_copies(load.parameters, plan).total() * (1 + 1 / shards) * B;
+}
+
+/// Whether no gradients are there when a backward pass begins.
+bool begins_without_gradients(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    return framework.frees_gradients.value > 0 && plan.pp == 1 && load.microbatches == 1;
 }
 
 }  // namespace
@@ -225,10 +238,12 @@ Bytes other_logits(StageLoad const& load, FrameworkMemory const& framework, doub
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     bool const fused = plan.fused_cross_entropy == Switch::on;
     double const bytes = (fused ? framework.fused_logits_bytes : framework.logits_bytes).value * load.logits;
-    if (plan.zero < 3 || framework.stacks_layers.value == 0) return bytes * B;
-    constexpr double gradient_bytes = 2;     // of a logit
+    if (plan.zero < 3 || framework.stacks_layers.value == 0 || load.logits == 0) return bytes * B;
+    constexpr double gradient_bytes = 2;    // of a logit
     constexpr double matrix_bytes = 2 + 2;  // of a weight: gathered, and its gradient
-    return std::max(bytes, gradient_bytes * load.logits + matrix_bytes * load.head) * B;
+    bool const tied = load.head.embedding == 0;
+    double const matrix = (tied ? load.ends : load.head).total();
+    return std::max(bytes, gradient_bytes * load.logits + matrix_bytes * matrix) * B;
 }
 
 Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework) {
@@ -236,10 +251,13 @@ Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework) {
     return load.working_layer + share * (load.kept_by_layer + load.working_layer);
 }
 
-Bytes updated_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    if (plan.zero != 1 || shards_nothing(load, plan)) return {};
-    double const shards = copies_dense(plan) ? dense_shards(plan) : expert_shards(plan);
-    return framework.gather_bytes.value * with_copies(load.parameters, plan).total() * (1 + 1 / shards) * B;
+Bytes closing_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    Bytes const given_up = cast_weights(load, plan, framework);
+    if (!shards_units(plan, framework)) return updated_weights(load, plan, framework) - given_up;
+    double const written_late = begins_without_gradients(load, plan, framework)
+                                    ? state_bytes(framework, plan, dense_shards(plan)).gradients
+                                    : 0;
+    return last_unit_buffers(load, plan, framework, written_late) - given_up;
 }
 
 StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
@@ -250,14 +268,19 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     }
     StageMemory m;
     fill_state(m, load, plan, framework);
-    m.buffers = buffers(load, plan, framework);
+    m.buffers = standing_buffers(load, plan, framework);
+    Bytes const standing = m.buffers;
     m.workspaces = framework.constant.value;
     fill_activations(m, load, plan);
     fill_passes(m, load, plan, framework);
-    m.buffers += std::max(Bytes{}, updated_weights(load, plan, framework) - (m.activations + m.logits));
-    if (plan.pp == 1 && load.microbatches == 1)
-        m.gradients -=
-            framework.frees_gradients.value * std::min(m.gradients, replaced_by_gradients(m, load, plan, framework));
+    Bytes const passing = m.activations + m.logits + (m.buffers - standing);
+    Bytes const closing = closing_buffers(load, plan, framework);
+    m.buffers += std::max(Bytes{}, closing - passing);
+    if (begins_without_gradients(load, plan, framework)) {
+        bool const stacks = framework.stacks_layers.value > 0;
+        Bytes const replaced = stacks ? m.logits - layer_at_work(load, framework) : passing - closing;
+        m.gradients -= std::clamp(replaced, Bytes{}, m.gradients);
+    }
 
     Bytes const needed = m.allocated();
     Bytes const base = needed + lingering(load, plan, framework);

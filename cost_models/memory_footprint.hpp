@@ -14,6 +14,7 @@ struct StageLoad {
     LocalParameters parameters;     ///< that are trained
     LocalParameters largest_layer;  ///< parameters of the largest layer (ZeRO-3 gathers layer by layer)
     LocalParameters ends;           ///< parameters of embedding and head on this stage
+    LocalParameters head;           ///< of these, what passes after the last layer
     FrozenWeights frozen;           ///< the same three of what is held and not trained
     FrozenWeights frozen_layer;
     FrozenWeights frozen_ends;
@@ -30,7 +31,6 @@ struct StageLoad {
     double microbatches = 1;
     double hidden_tokens = 0;          ///< T h: unsharded tokens times hidden size
     double sharded_hidden_tokens = 0;  ///< T h / tp
-    double head = 0;                   ///< parameters of the output matrix that are trained, where it is on this stage
     double logits = 0;                 ///< T V / tp on the stage with the head (and once more per MTP module), else 0
     double postponed_logits =
         0;  ///< microbatches whose logits' gradients wait for a weight half, beside the one at work
@@ -72,9 +72,12 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
 double dense_shards(ParallelPlan const& plan);
 double expert_shards(ParallelPlan const& plan);
 
+/// Whether a rank holds a shard of the weights alone between passes.
+bool shards_weights(ParallelPlan const& plan, FrameworkMemory const& framework);
+
 /// What ZeRO 3 holds unsharded of layers while passes run: at the loss, as in any forward, the weights of the last one,
 /// which its backward needs next; in the backward of a layer its weights and gradients, and the weights of the one
-/// prefetched.
+/// prefetched. Where units are sharded (cost_models/fsdp_memory.hpp) the ends are of it.
 struct GatheredLayers {
     Bytes at_loss;
     Bytes in_backward;
@@ -104,12 +107,16 @@ Bytes frozen_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
 Bytes frozen_dense_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
 Bytes frozen_expert_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
 
-/// What the optimizer phase holds, in which there are no activations: the updated weights before they are spread.
-Bytes updated_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
+/// Buffers that are there whatever the passes do.
+Bytes standing_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
+
+/// What comes beside those when the passes are over or about to be, with no activations: the updated weights before
+/// they are spread, or the unit that is reduced last. Negative where they give up more.
+Bytes closing_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
 /// Peak of one stage: static state, plus the larger of the forward/backward peak (activations in flight, logits or a
-/// layer being run again, gathered weights) and the optimizer phase (updated weights before they are spread). Source:
-/// term by term in docs/memory.md.
+/// layer being run again, gathered weights) and what follows without activations (`closing_buffers`). Source: term by
+/// term in docs/memory.md.
 StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
 }  // namespace sextant

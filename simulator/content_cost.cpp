@@ -61,13 +61,14 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
     if (content.embedding) add_end(shape.blocks.embedding);
     if (!content.head) return;
     add_end(shape.blocks.head);
-    bool const tied = shape.blocks.head.parameters.embedding == 0 && content.embedding;
-    load.head = (tied ? shape.blocks.embedding : shape.blocks.head).parameters.embedding;
     add_end(shape.blocks.mtp);
+    load.head += shape.blocks.head.parameters;
+    load.head += shape.blocks.mtp.parameters;
     if (content.embedding) return;
     bool const trained = !plan.adapters.on();
     (trained ? load.parameters : load.frozen.plain) += shape.blocks.tied_output_copy;
     (trained ? load.ends : load.frozen_ends.plain) += shape.blocks.tied_output_copy;
+    if (trained) load.head += shape.blocks.tied_output_copy;
 }
 
 }  // namespace sextant

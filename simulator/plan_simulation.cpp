@@ -107,6 +107,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
 
     // One microbatch on each pipeline rank, and what stays whatever the microbatches do.
     std::vector<StageMemory> one;
+    std::vector<Bytes> standing;
     std::vector<Bytes> updating;
     std::vector<Bytes> passing;  // the layer at work and the one in transfer
     std::vector<Bytes> at_loss;
@@ -117,15 +118,13 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
         return task.pass == TaskPass::backward || task.pass == TaskPass::backward_input;
     });
     FrameworkMemory const& framework = form.framework().memory;
-    FrameworkMemory passes_alone = framework;
-    passes_alone.gather_bytes.value = 0;    // updated weights come when the passes are over
-    passes_alone.gathered_share.value = 0;  // and layers with the pass that needs them
     for (StageCost const& run : pipeline.stages)
         for (std::int64_t i = 0; i < run.count; ++i) {
             StageLoad load = run.load;
             load.in_flight = 1;
-            one.push_back(stage_memory(load, resident, passes_alone));
-            updating.push_back(updated_weights(load, resident, framework));
+            one.push_back(stage_memory(load, resident, framework));
+            standing.push_back(standing_buffers(load, resident, framework));
+            updating.push_back(std::max(Bytes{}, closing_buffers(load, resident, framework)));
             passing.push_back(2.0 * load.kept_by_layer);
             at_loss.push_back(logits_at_loss(load, resident, framework));
             others.push_back(
@@ -135,9 +134,9 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
         }
     MemoryInput input;
     for (SimulatedRank const& rank : graph.ranks) {
-        StageMemory const& m = one[static_cast<std::size_t>(rank.pipeline)];
-        input.fixed.push_back(m.state() + m.buffers + m.workspaces);
-        input.updating.push_back(updating[static_cast<std::size_t>(rank.pipeline)]);
+        auto const stage = static_cast<std::size_t>(rank.pipeline);
+        input.fixed.push_back(one[stage].state() + standing[stage] + one[stage].workspaces);
+        input.updating.push_back(updating[stage]);
     }
     std::vector<Bytes> kept_by_rank(one.size());
     auto const rank_of = [&](std::size_t chunk) {

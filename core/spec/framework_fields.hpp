@@ -82,6 +82,8 @@ inline constexpr ProfileField<FrameworkMemory, double> memory_numbers[] = {
     {"frees_gradients", &FrameworkMemory::frees_gradients, 1, Presence::optional},
     {"stacks_layers", &FrameworkMemory::stacks_layers, 1, Presence::optional},
     {"working_gradient_share", &FrameworkMemory::working_gradient_share, 10, Presence::optional},
+    {"reduce_buffer_bytes", &FrameworkMemory::reduce_buffer_bytes, 16, Presence::optional},
+    {"end_units", &FrameworkMemory::end_units, 1, Presence::optional},
     {"reserved_low", &FrameworkMemory::reserved_low, 10},
     {"reserved_typical", &FrameworkMemory::reserved_typical, 10},
     {"reserved_high", &FrameworkMemory::reserved_high, 10},

@@ -85,6 +85,10 @@ struct FrameworkMemory {
     Sourced<double> stacks_layers;
     /// Gradients beside what the layer at work leaves, as a share of it.
     Sourced<double> working_gradient_share;
+    /// Per gradient, in the buffer that a unit is reduced from and that stays until the next unit's: where ZeRO 2 and 3
+    /// are units of fp32 shards, gathered in 16 bit (PyTorch's FSDP2); 0: they are not.
+    Sourced<double> reduce_buffer_bytes;
+    Sourced<double> end_units;     ///< 1: embedding and head are units of their own; 0: one, which stays gathered
     Sourced<Bytes> constant;       ///< workspaces of BLAS and communication libraries inside the allocator
     Sourced<Bytes> context;        ///< outside the allocator: driver context, NCCL; not in allocated nor reserved
     Sourced<double> reserved_low;  ///< reserved / allocated prediction: 10 % quantile

@@ -205,6 +205,82 @@ TEST_CASE("ZeRO-3 gathers a framework's share of a layer at once", "[INV-21]") {
     CHECK(stage_memory(load, {.dp = 8, .zero = 1}, memory).buffers.base() == 0);
 }
 
+namespace {
+
+FrameworkMemory fsdp_memory() {
+    FrameworkMemory memory = plain_memory();
+    memory.weight_bytes.value = memory.gradient_bytes.value = 4;
+    memory.master_bytes.value = 8;
+    memory.reduce_buffer_bytes.value = 4;
+    memory.frees_gradients.value = 1;
+    return memory;
+}
+
+/// Eight layers of a billion, embedding and head of two and three.
+StageLoad units_of_billions() {
+    StageLoad load;
+    load.parameters.dense = 13e9;
+    load.largest_layer.dense = 1e9;
+    load.ends.dense = 5e9;
+    load.head.dense = 3e9;
+    return load;
+}
+
+}  // namespace
+
+TEST_CASE("units of FSDP are gathered, prefetched, and reduced from a buffer that stays until the next", "[INV-21]") {
+    FrameworkMemory memory = fsdp_memory();
+    StageLoad load = units_of_billions();
+    load.microbatches = 2;
+    load.ends.dense = 2e9;
+    load.head.dense = 1.5e9;
+    ParallelPlan const plan{.dp = 8, .zero = 3};
+    auto const buffers = [&] { return stage_memory(load, plan, memory).buffers / units::GB; };
+    // In a backward: weights, prefetched ones, gradients; the ends in one unit, gradients of the head; a buffer.
+    CHECK(buffers() == Approx((2 + 2 + 2) * 1 + 2 * 2 + 2 * 1.5 + 4 * 1));
+    load.logits = 4e9;  // at 6 bytes a loss holds more: ends, and the last layer prefetched
+    CHECK(buffers() == Approx(2 * 2 + 2 * 1));
+    load.logits = 0;
+    memory.end_units.value = 1;
+    // The head is reduced while the last layer goes backward.
+    CHECK(buffers() == Approx((2 + 2 + 2) * 1 + 4 * 1.5));
+    load.head.dense = 0.1e9;  // a layer's buffer is there when another one's activations are gone
+    load.kept = 24 * units::GB;
+    load.kept_by_layer = 3 * units::GB;
+    CHECK(buffers() == Approx((2 + 2 + 2) * 1 + 4 * 1 - 3));
+}
+
+TEST_CASE("a backward under FSDP ends with the gradients of the last unit beside their buffer", "[INV-21]") {
+    FrameworkMemory memory = fsdp_memory();
+    memory.logits_bytes.value = 12;
+    StageLoad load = units_of_billions();
+    load.logits = 1e9;
+    auto const allocated = [&](std::int64_t dp) {
+        return stage_memory(load, {.dp = dp, .zero = 3}, memory).allocated() / units::GB;
+    };
+    // One device: gradients are as wide as the buffer, and there once the 16-bit ones are not.
+    CHECK(allocated(1) == Approx(16 * 13 + 4 * 5));
+    CHECK(allocated(2) == Approx(8 * 13 + 4 * 5));
+    CHECK(allocated(64) == Approx(0.25 * 13 + (4 + 2 - 4.0 / 64) * 5));
+    memory.end_units.value = 1;
+    CHECK(allocated(1) == Approx(16 * 13 + 4 * 2));
+    load.kept = 200 * units::GB;  // the forward's end holds more
+    load.kept_by_layer = 25 * units::GB;
+    CHECK(allocated(64) == Approx(12.0 / 64 * 13 + 200 + 2 * 1 + 2 * 1 + 2 * 1 + 4 * 3));
+}
+
+TEST_CASE("ZeRO 2 of FSDP holds shards, and 16-bit copies of all weights from forward to backward", "[INV-21]") {
+    FrameworkMemory memory = fsdp_memory();
+    StageLoad load = units_of_billions();
+    load.kept = 100 * units::GB;
+    load.logits = 10e9;
+    StageMemory const two = stage_memory(load, {.dp = 8, .zero = 2}, memory);
+    CHECK(two.weights / units::GB == Approx(4 * 13 / 8.0));
+    CHECK(two.allocated() / units::GB == Approx(12 * 13 / 8.0 + 2 * 13 + 100 + 60));
+    memory.reduce_buffer_bytes.value = 0;
+    CHECK(stage_memory(load, {.dp = 8, .zero = 2}, memory).weights / units::GB == Approx(4 * 13));
+}
+
 TEST_CASE("experts that alone have copies are gathered and reduced, what is beside them is not", "[INV-20]") {
     // tp 8, ep 1: a group of 8 for every expert, none for the rest.
     StageLoad load;

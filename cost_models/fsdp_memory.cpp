@@ -1,0 +1,66 @@
+#include "cost_models/fsdp_memory.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+using units::B;
+
+constexpr double copy_bytes = 2;      // of a gathered weight
+constexpr double gradient_bytes = 2;  // of a gradient before it is reduced
+
+bool ends_apart(FrameworkMemory const& framework) { return framework.end_units.value > 0; }
+
+/// Bytes of a gradient in the buffer that it is reduced from, which stays until the next unit's.
+double reduced_bytes(ParallelPlan const& plan, FrameworkMemory const& framework) {
+    bool const narrow = plan.gradients == GradientFormat::bf16 || plan.optimizer == Optimizer::adamw_pure_bf16;
+    double const bytes = framework.reduce_buffer_bytes.value;
+    return narrow ? std::min(bytes, gradient_bytes) : bytes;
+}
+
+/// One device gathers into its copies; several into a buffer, of the unit that comes next.
+double prefetched_bytes(ParallelPlan const& plan) { return plan.dp * plan.cp > 1 ? copy_bytes : 0; }
+
+}  // namespace
+
+bool shards_units(ParallelPlan const& plan, FrameworkMemory const& framework) {
+    return plan.zero >= 2 && framework.reduce_buffer_bytes.value > 0;
+}
+
+GatheredLayers unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    bool const gathers = plan.zero >= 3;
+    double const copy = gathers ? copy_bytes : 0;
+    double const next = gathers ? prefetched_bytes(plan) : 0;
+    double const reduced = reduced_bytes(plan, framework);
+    double const layer = load.largest_layer.total();
+    double const head = load.head.total();
+    Bytes const frozen = gathers ? frozen_bytes(load.frozen_layer, plan) : Bytes{};
+    Bytes const frozen_ends = gathers ? frozen_bytes(load.frozen_ends, plan) : Bytes{};
+    // Once a layer's buffer is there, what another one kept is not.
+    Bytes const buffer = std::max(Bytes{}, reduced * layer * B - load.kept_by_layer);
+    Bytes const backward = (copy + next + gradient_bytes) * layer * B + 2.0 * frozen + frozen_ends;
+    if (ends_apart(framework))
+        return {.at_loss = copy * head * B + frozen_ends,
+                .in_backward = backward + std::max(reduced * head * B, buffer)};
+    Bytes const ends = copy * load.ends.total() * B;
+    return {.at_loss = ends + next * layer * B + frozen + frozen_ends,
+            .in_backward = backward + ends + gradient_bytes * head * B + buffer};
+}
+
+Bytes last_unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
+                        double written_late) {
+    double const reduced = reduced_bytes(plan, framework);
+    double const layer = load.largest_layer.total();
+    double const head = load.head.total();
+    bool const apart = ends_apart(framework);
+    double const last = load.ends.total() - (apart ? head : 0);
+    Bytes const at_last = (reduced + std::max(0.0, gradient_bytes - written_late)) * last * B;
+    double const beside = apart ? prefetched_bytes(plan) * last : copy_bytes * last + gradient_bytes * head;
+    Bytes const at_layer =
+        ((copy_bytes + gradient_bytes + reduced) * layer + beside - written_late * (last + layer)) * B +
+        load.kept_by_layer + load.working_layer;
+    return std::max(at_last, at_layer);
+}
+
+}  // namespace sextant

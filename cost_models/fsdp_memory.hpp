@@ -1,0 +1,20 @@
+#pragma once
+
+#include "cost_models/memory_footprint.hpp"
+
+namespace sextant {
+
+/// Whether state is sharded by units, each gathered in 16 bit for a pass of its own and reduced from a buffer of its
+/// own, as PyTorch's FSDP2 does: under ZeRO 3 a unit is freed after its forward, under ZeRO 2 after its backward.
+bool shards_units(ParallelPlan const& plan, FrameworkMemory const& framework);
+
+/// What is unsharded, or on its way to be reduced, at the loss and while layers go backward. Under ZeRO 2 gathered
+/// weights are not of it. Source: docs/memory.md, "Units of FSDP".
+GatheredLayers unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
+
+/// The same when the backward pass ends, where all gradients are there, of which `written_late` bytes a parameter come
+/// with the last unit.
+Bytes last_unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
+                        double written_late);
+
+}  // namespace sextant
