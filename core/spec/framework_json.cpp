@@ -243,11 +243,12 @@ std::string framework_json(FrameworkProfile const& framework) {
                                name_of(framework.releases->at));
     return fmt::format(
         "{{\n  \"format\": \"framework\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  \"aliases\": {},\n"
-        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}}},\n{}  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  }},\n{}"
+        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}}},\n{}  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  "
+        "}},\n{}"
         "  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
         json_text(Json(framework.name)), json_text(Json(framework.title)), json_text(Json(framework.aliases)),
-        name_of(framework.usual.layers), framework.usual.zero, releases, entries,
-        memory_json(framework.memory, "    "), memory_on_json(framework), framework.interval.low, framework.interval.high, framework.interval.rows);
+        name_of(framework.usual.layers), framework.usual.zero, releases, entries, memory_json(framework.memory, "    "),
+        memory_on_json(framework), framework.interval.low, framework.interval.high, framework.interval.rows);
 }
 
 }  // namespace sextant

@@ -115,6 +115,7 @@ def compile_step(name, batch, seq, remat, args):
         "max_target_length": seq,
         "remat_policy": remat,
         "enable_checkpointing": "false",
+        "override_model_config": "true",
         "ici_tensor_parallelism": args.tp,
         "ici_context_parallelism": args.cp,
         "ici_expert_parallelism": args.ep,

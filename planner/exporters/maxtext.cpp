@@ -7,7 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-// Keys of src/MaxText/configs/base.yml; variables of initialize_jax_for_gpu in src/MaxText/max_utils.py.
+// Keys of maxtext/configs/base.yml, checks of configs/types.py; variables of initialize_jax_for_gpu in
+// utils/max_utils.py.
 
 namespace sextant {
 namespace {
@@ -55,6 +56,11 @@ void translate_experts(Translation& t, ModelSpec const& model) {
         p.ep = 1;
     }
     t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher", "tokens go by all-to-all");
+    if (p.ep > 1)
+        t.cannot("ep",
+                 "buffers of routed tokens are as large as if one rank got all ({} times what is predicted) unless "
+                 "ragged_buffer_factor is set, beyond which tokens are dropped",
+                 p.ep);
 }
 
 /// Of its policies those that a plan can mean: what runs again of a layer, beside nothing and all of it.
@@ -62,20 +68,23 @@ struct SavingPolicy {
     char const* name;
     RecomputeModules again;
 };
-constexpr RecomputeModules not_products{RecomputeModule::layernorm, RecomputeModule::mlp_act, RecomputeModule::moe_act};
 constexpr std::array saving_policies{
-    SavingPolicy{.name = "minimal_with_context", .again = not_products},
-    SavingPolicy{.name = "minimal", .again = not_products | attention_core},
-    SavingPolicy{.name = "save_dot_except_mlp",
-                 .again = {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp,
-                           RecomputeModule::moe}},
+    SavingPolicy{.name = "minimal_with_context",
+                 .again = {RecomputeModule::layernorm, RecomputeModule::mlp_act, RecomputeModule::moe_act}},
+    SavingPolicy{.name = "minimal",
+                 .again = {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp_act,
+                           RecomputeModule::moe_act}},
+    SavingPolicy{
+        .name = "save_dot_except_mlp",
+        .again = {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp, RecomputeModule::moe}},
 };
 
 /// The one that keeps what the plan keeps, or least less.
 SavingPolicy const& saving_policy(ParallelPlan const& p) {
     bool const none = p.recompute == Recompute::none;
     bool const core = p.recompute_modules.has(RecomputeModule::core_attn);
-    bool const products = p.recompute_modules.has(RecomputeModule::mlp) || p.recompute_modules.has(RecomputeModule::moe);
+    bool const products =
+        p.recompute_modules.has(RecomputeModule::mlp) || p.recompute_modules.has(RecomputeModule::moe);
     return saving_policies[none ? 0 : products ? 2 : core ? 1 : 0];
 }
 
@@ -93,9 +102,9 @@ void translate_recompute(Translation& t, ModelSpec const& model) {
               modules_text(all));
 }
 
-void translate_step(Translation& t, ModelSpec const& model) {
+void translate_step(Translation& t, LaunchPlan const& launch) {
     ParallelPlan& p = t.plan;
-    translate_recompute(t, model);
+    translate_recompute(t, launch.model);
     if (p.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
     if (p.optimizer == Optimizer::adamw_8bit)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "there are no 8-bit moments");
@@ -107,6 +116,9 @@ void translate_step(Translation& t, ModelSpec const& model) {
     if (unscaled(p.precision) != p.precision)
         t.replace(&ParallelPlan::precision, Precision::fp8, "precision", "there is no {}: the file has fp8",
                   name_of(p.precision));
+    if (p.precision == Precision::fp8 && launch.microbatches() > 1 && p.pp == 1)
+        t.cannot("precision", "MaxText refuses fp8 with gradient accumulation, and a step has {} microbatches",
+                 launch.microbatches());
     if (p.attention == AttentionKernel::eager)
         t.replace(&ParallelPlan::attention, AttentionKernel::unfused, "attention", "the compiler fuses the softmax");
     t.replace(&ParallelPlan::fused_cross_entropy, Switch::off, "fused_cross_entropy",
@@ -116,18 +128,21 @@ void translate_step(Translation& t, ModelSpec const& model) {
 }
 
 /// Names of MaxText's own models (files of configs/models) that are presets here.
-constexpr std::array<std::string_view, 42> own_models{
-    "gemma-2b",       "gemma-7b",         "gemma2-2b",      "gemma2-9b",        "gemma2-27b",     "gemma3-4b",
-    "gemma3-12b",     "gemma3-27b",       "gpt-oss-20b",    "gpt-oss-120b",     "gpt3-175b",      "llama2-7b",
-    "llama2-13b",     "llama2-70b",       "llama3-8b",      "llama3-70b",       "llama3.1-8b",    "llama3.1-70b",
-    "llama3.1-405b",  "llama3.3-70b",     "mistral-7b",     "mixtral-8x7b",     "mixtral-8x22b",  "olmo3-7b",
-    "olmo3-32b",      "qwen2.5-1.5b",     "qwen2.5-7b",     "qwen2.5-14b",      "qwen3-0.6b",     "qwen3-1.7b",
-    "qwen3-4b",       "qwen3-8b",         "qwen3-14b",      "qwen3-32b",        "qwen3-30b-a3b",  "qwen3-235b-a22b",
-    "qwen3-next-80b-a3b", "deepseek2-16b", "deepseek2-236b", "deepseek3-671b", "deepseek3.2-671b", "kimi-k2-1t",
+constexpr std::array<std::string_view, 40> own_models{
+    "gemma-2b",      "gemma-7b",       "gemma2-2b",      "gemma2-9b",    "gemma2-27b",    "gemma3-4b",
+    "gemma3-12b",    "gemma3-27b",     "gpt-oss-20b",    "gpt-oss-120b", "gpt3-175b",     "llama2-7b",
+    "llama2-13b",    "llama2-70b",     "llama3-8b",      "llama3-70b",   "llama3.1-8b",   "llama3.1-70b",
+    "llama3.1-405b", "llama3.3-70b",   "mistral-7b",     "mixtral-8x7b", "mixtral-8x22b", "olmo3-7b",
+    "olmo3-32b",     "qwen2.5-1.5b",   "qwen2.5-7b",     "qwen2.5-14b",  "qwen3-0.6b",    "qwen3-1.7b",
+    "qwen3-4b",      "qwen3-8b",       "qwen3-14b",      "qwen3-32b",    "qwen3-30b-a3b", "qwen3-235b-a22b",
+    "deepseek2-16b", "deepseek2-236b", "deepseek3-671b", "kimi-k2-1t",
 };
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> other_spellings{
-    std::pair{"deepseek-v2-lite", "deepseek2-16b"}, {"deepseek-v2", "deepseek2-236b"}, {"deepseek-v3", "deepseek3-671b"},
-    {"deepseek-v3.2", "deepseek3.2-671b"},          {"kimi-k2", "kimi-k2-1t"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_spellings{
+    std::pair{"deepseek-v2-lite", "deepseek2-16b"},
+    {"deepseek-v2", "deepseek2-236b"},
+    {"deepseek-v3", "deepseek3-671b"},
+
+    {"kimi-k2", "kimi-k2-1t"},
 };
 
 /// What MaxText calls this model; empty: it has no file of it.
@@ -145,8 +160,7 @@ std::string_view own_name(std::string_view preset) {
 }
 
 std::string model_line(std::string const& preset) {
-    if (std::string_view const name = own_name(preset); !name.empty())
-        return fmt::format("model_name: \"{}\"\n", name);
+    if (std::string_view const name = own_name(preset); !name.empty()) return fmt::format("model_name: \"{}\"\n", name);
     return "# model_name is one of MaxText's own; this plan is for " + comment_text(preset) +
            "\nmodel_name: \"REPLACE_WITH_MODEL_NAME\"\n";
 }
@@ -244,6 +258,8 @@ std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
     out += fmt::format("attention: \"{}\"\n", p.attention == AttentionKernel::unfused ? "dot_product"
                                               : tpu                                   ? "flash"
                                                                                       : "cudnn_flash_te");
+    if (!tpu && p.attention != AttentionKernel::unfused)
+        out += "max_segments_per_seq: 32  # documents packed into a sequence, at most: cuDNN's attention asks for it\n";
     out += fmt::format("dtype: \"{}\"\n", p.precision == Precision::fp32 ? "float32" : "bfloat16");
     if (p.precision == Precision::fp8)
         out += fmt::format("quantization: \"{}\"\n", launch.cluster.accelerator.vendor == "AMD" ? "nanoo_fp8" : "fp8");
@@ -269,7 +285,7 @@ extern constinit ExporterEntry const maxtext_exporter;
 constinit ExporterEntry const maxtext_exporter{
     .name = "maxtext",
     .title = "MaxText configuration",
-    .written = "MaxText of late 2025 (src/MaxText/configs/base.yml)",
+    .written = "MaxText 0.2 (maxtext/configs/base.yml)",
     .vendors = vendors,
     .write = write,
 };
@@ -281,7 +297,7 @@ Export write(LaunchPlan const& launch) {
     t.leave_out_adapters();
     translate_layout(t, launch);
     translate_experts(t, launch.model);
-    translate_step(t, launch.model);
+    translate_step(t, launch);
     t.settle(maxtext_exporter, launch);
     Mesh const mesh = mesh_of(launch, t.plan);
     note_mesh(t, mesh);
@@ -300,7 +316,7 @@ Export write(LaunchPlan const& launch) {
     return {.files = {{"maxtext.yml", yaml}},
             .not_expressed = t.notes,
             .expressed = t.plan,
-            .command = {"python3", "-m", "MaxText.train", "maxtext.yml"},
+            .command = {"python3", "-m", "maxtext.trainers.pre_train.train", "maxtext.yml"},
             .reads_coordinator = !tpu && launch.nodes > 1};
 }
 

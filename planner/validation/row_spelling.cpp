@@ -167,8 +167,7 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         return;
     }
     if (has(text, "save_dot_except_mlp") && !has(text, "save_dot_except_mlpwi"))
-        return recompute_modules(out,
-                                 {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp});
+        return recompute_modules(out, {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp});
     if (has(text, "minimal") || has(text, "save_dot_only") || has(text, "dots")) {
         // Keeps the outputs of projections (with "flash" or "context" that of attention, too): all else runs again.
         RecomputeModules again{RecomputeModule::layernorm, RecomputeModule::mlp_act, RecomputeModule::moe_act};

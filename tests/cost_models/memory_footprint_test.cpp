@@ -410,6 +410,33 @@ TEST_CASE("gradients of layers that are scanned over take the place of logits, b
     CHECK(gradients() == Approx(3));
 }
 
+TEST_CASE("XLA's plan for TPUs: shards cast, gradients from the start, the output matrix or the logits", "[INV-21]") {
+    FrameworkMemory const framework = on_generation(find_framework("maxtext", "test"), "tpu").memory;
+    ParallelPlan plan{.dp = 8, .zero = 3};
+    StageLoad load = billion(3);
+    load.parameters.dense = 1.25e9;
+    load.ends.dense = 0.25e9;
+    load.head.dense = load.head.embedding = 0.125e9;
+    auto const beside_state = [&] {
+        StageMemory const m = stage_memory(load, plan, framework);
+        CHECK(m.gradients / units::GB == Approx(4 * 1.25 / 8));
+        return (m.allocated() - m.state() - m.activations - m.workspaces) / units::GB;
+    };
+    double const cast = 2 * 1.0 / 8;
+    CHECK(beside_state() == Approx(cast));
+    load.logits = 0.2e9;  // their gradients, and the matrix with its own: 0.4 + 0.5; logits alone: 0.8
+    CHECK(beside_state() == Approx(cast + 0.9));
+    load.logits = 0.4e9;
+    CHECK(beside_state() == Approx(cast + 1.6));
+    load.working_layer = 4 * units::GB;
+    load.kept_by_layer = 1 * units::GB;
+    CHECK(beside_state() == Approx(cast + 4 + framework.working_gradient_share.value * 5));
+    load.moe_layers = 1;
+    CHECK(beside_state() == Approx(cast + 4));
+    plan.precision = Precision::fp32;
+    CHECK(beside_state() == Approx(4));
+}
+
 TEST_CASE("activations grow with the microbatches in flight, nothing else does", "[INV-21]") {
     std::mt19937_64 random(5);
     for (int i = 0; i < 100; ++i) {

@@ -376,6 +376,8 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(modules("selective:op") == "op");
     CHECK(modules("remat_policy=minimal") == "core_attn,layernorm,mlp_act");
     CHECK(modules("remat minimal_flash") == "layernorm,mlp_act");
+    CHECK(modules("remat_policy=minimal_with_context") == "layernorm,mlp_act");
+    CHECK(modules("remat_policy=save_dot_except_mlp") == "core_attn,layernorm,mlp");
     for (char const* const text : {"True", "full (uniform 1)", "activation checkpointing", "gradient checkpointing",
                                    "full AC", "all layers", "remat_policy=nothing_saveable"})
         CHECK(plan(text).recompute == Recompute::full);

@@ -184,6 +184,22 @@ TEST_CASE(
     CHECK_FALSE(framework(embedded(embedded_frameworks(), "nanotron")).releases);
 }
 
+TEST_CASE("read_framework: memory of a generation of devices states what differs, and a change holds for it, too") {
+    FrameworkProfile const maxtext = find_framework("maxtext", "test");
+    FrameworkProfile const tpu = on_generation(maxtext, "tpu");
+    CHECK(on_generation(maxtext, "hopper").memory.logits_bytes.value == maxtext.memory.logits_bytes.value);
+    CHECK(tpu.memory.logits_bytes.value < maxtext.memory.logits_bytes.value);
+    CHECK(tpu.memory.master_bytes.value == maxtext.memory.master_bytes.value);
+    CHECK(on_generation(find_framework("maxtext:logits_bytes=5", "test"), "tpu").memory.logits_bytes.value == 5);
+    auto const good = embedded(embedded_frameworks(), "maxtext");
+    CHECK_THROWS_WITH(
+        framework(with(good, "\"memory_on\": [\n    {\n      \"generation\"", "\"memory_on\": [{\"generations\"")),
+        contains("memory_on[0]") && contains("generation"));
+    CHECK_THROWS_WITH(framework(with(good, "\"working_gradient_share\": 0.75", "\"working_share\": 0.75")),
+                      contains("unknown key 'working_share'"));
+    CHECK_THROWS_WITH(framework(with(good, "\"reserved_low\": 0.93", "\"reserved_low\": 1.2")), contains("ascend"));
+}
+
 TEST_CASE("shipped frameworks stand as a fit writes them") {
     for (auto const& file : embedded_frameworks()) {
         INFO(file.name);

@@ -86,3 +86,40 @@ TEST_CASE("MaxText reads the sequences of all devices back from the share of one
                       (pp > 1 ? batch : 1));
             }
 }
+
+TEST_CASE("MaxText's policies run again what they are said to, and keep no more than the plan does", "[export]") {
+    auto const policy = [](ParallelPlan plan, char const* name, char const* modules) {
+        plan.dp = 8;
+        Export const e = written(plan, "tpu-v5p");
+        CAPTURE(e.files.front().text);
+        CHECK(writes(e, std::string("remat_policy: \"") + name + "\"\n"));
+        if (modules[0] == 0) return;
+        CHECK(e.expressed.recompute == Recompute::selective);
+        CHECK(modules_text(e.expressed.recompute_modules) == modules);
+    };
+    policy({.recompute = Recompute::full}, "full", "");
+    policy({}, "minimal_with_context", "layernorm,mlp_act");
+    policy({.recompute = Recompute::selective}, "minimal", "core_attn,layernorm,mlp_act");
+    policy({.recompute = Recompute::selective, .recompute_modules = {RecomputeModule::layernorm}},
+           "minimal_with_context", "layernorm,mlp_act");
+    RecomputeModules const without_mlp{RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp};
+    ParallelPlan const plan{.dp = 8, .recompute = Recompute::selective, .recompute_modules = without_mlp};
+    policy(plan, "save_dot_except_mlp", "core_attn,layernorm,mlp");
+    CHECK_FALSE(notes(written(plan, "tpu-v5p"), "", "recompute_modules"));
+}
+
+TEST_CASE("MaxText's own models are called by its names, others are left to be filled in", "[export]") {
+    for (auto const& [ours, theirs] :
+         {std::pair{"llama-3.1-8b", "llama3.1-8b"}, std::pair{"gemma-2-9b", "gemma2-9b"},
+          std::pair{"mixtral-8x7b", "mixtral-8x7b"}, std::pair{"deepseek-v3", "deepseek3-671b"}})
+        CHECK(writes(written({.dp = 8}, "tpu-v5p", ours), std::string("model_name: \"") + theirs + "\"\n"));
+    CHECK(writes(written({.dp = 8}, "tpu-v5p", "phi-4"), "model_name: \"REPLACE_WITH_MODEL_NAME\"\n"));
+}
+
+TEST_CASE("MaxText's own checks are met, or it is said that they are not", "[export]") {
+    ParallelPlan const fp8{.dp = 8, .precision = Precision::fp8};
+    CHECK(notes(written(fp8, "h100-sxm"), "gradient accumulation", "precision"));  // 64 microbatches
+    CHECK_FALSE(notes(written(fp8, "h100-sxm", "llama-3.1-8b", 8), "", "precision"));
+    CHECK(writes(written(fp8, "h100-sxm"), "max_segments_per_seq: "));
+    CHECK_FALSE(writes(written({.dp = 8}, "tpu-v5p"), "max_segments_per_seq"));
+}
