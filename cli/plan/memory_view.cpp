@@ -62,6 +62,11 @@ std::string state_text(MemorySheet const& s, std::size_t stage) {
 
 /// The formula is of 16 bit.
 std::string formula_of(SavedTensor const& t, KeptFormats const& formats) {
+    if (formats.worst_case && t.worst_case != 1) {
+        SavedTensor even = t;
+        even.worst_case = 1;
+        return fmt::format("{:g} x {}", t.worst_case, formula_of(even, formats));
+    }
     if (t.copy != KeptCopy::none) return fmt::format("{:g} {}", formats.of(t.copy), t.formula);
     if (t.narrow == NarrowInput::no || formats.narrow_input >= 2) return std::string(t.formula);
     return fmt::format("{}{}, {:g}-byte inputs", t.formula, t.narrow == NarrowInput::beside ? " and a copy" : "",

@@ -73,6 +73,7 @@ KeptFormats kept_formats(FrameworkMemory const& framework) {
             .routed_copy = framework.routed_token_bytes.value,
             .norm_copy = framework.norm_copy_bytes.value,
             .repeated_copy = framework.repeated_key_value_bytes.value,
+            .worst_case = framework.worst_case_experts.value > 0,
             .planned = framework.stacks_layers.value > 0};
 }
 
@@ -94,9 +95,10 @@ double KeptFormats::of(KeptCopy copy) const {
 }
 
 Bytes SavedTensor::kept(KeptFormats const& formats) const {
-    if (copy != KeptCopy::none) return formats.of(copy) * bytes;
-    if (narrow == NarrowInput::no || formats.narrow_input >= 2) return bytes;
-    return (narrow == NarrowInput::instead ? formats.narrow_input / 2 : 1 + formats.narrow_input / 2) * bytes;
+    Bytes const all = (formats.worst_case ? worst_case : 1) * bytes;
+    if (copy != KeptCopy::none) return formats.of(copy) * all;
+    if (narrow == NarrowInput::no || formats.narrow_input >= 2) return all;
+    return (narrow == NarrowInput::instead ? formats.narrow_input / 2 : 1 + formats.narrow_input / 2) * all;
 }
 
 Bytes Block::kept(Recompute recompute, KeptFormats const& formats) const {

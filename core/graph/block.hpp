@@ -29,7 +29,8 @@ struct KeptFormats {
     double routed_copy = 0;
     double norm_copy = 0;
     double repeated_copy = 0;
-    bool planned = false;  ///< a compiler has a layer that runs again free what is around its norms as it goes
+    bool worst_case = false;  ///< buffers of routed tokens hold what one rank could get at most
+    bool planned = false;     ///< a compiler has a layer that runs again free what is around its norms as it goes
     [[nodiscard]] double of(KeptCopy copy) const;
     /// Of a layer that is run again, until its backward is over.
     [[nodiscard]] KeptFormats of_layer_run_again() const;
@@ -46,6 +47,7 @@ struct SavedTensor {
     Rerun dropped_by = Rerun::full;
     NarrowInput narrow = NarrowInput::no;
     KeptCopy copy = KeptCopy::none;
+    double worst_case = 1;  ///< of routed tokens: what one rank could get at most, over its even share
     [[nodiscard]] Bytes kept(KeptFormats const& formats) const;
 };
 

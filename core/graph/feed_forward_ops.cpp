@@ -71,6 +71,17 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
 
 }  // namespace
 
+namespace {
+
+/// What a rank gets of tokens where every rank of its group sends it all that its experts may get of them, over its
+/// even share.
+double worst_share(MoeSpec const& moe, std::int64_t ep) {
+    auto const most = static_cast<double>(std::min(moe.top_k, moe.experts / ep));
+    return static_cast<double>(ep) * most / static_cast<double>(moe.top_k);
+}
+
+}  // namespace
+
 void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     ParallelPlan const& plan = b.plan;
     auto const top_k = static_cast<double>(moe.top_k);
@@ -95,6 +106,7 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     if (plan.expert_tp > 1)
         b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes,
                      Passes::both);
+    std::size_t const routed = b.block.saved.size();
     if (b.needs_input({})) b.keep_input("dispatched tokens", "2 T k h / t", received * token_bytes);
     append_experts(b, moe, received);
     // Where tokens are sent once per domain, they are weighted by their experts' scores before they are multiplied by
@@ -103,6 +115,8 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
         b.keep("expert outputs", "2 T k h / t", received * token_bytes);
         b.keep_copy(KeptCopy::routed, "copies of routed tokens", "T k h / t", received * b.hidden);
     }
+    for (std::size_t i = routed; i < b.block.saved.size(); ++i)
+        b.block.saved[i].worst_case = worst_share(moe, plan.ep);
     if (plan.expert_tp > 1)
         b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes,
                      Passes::both);

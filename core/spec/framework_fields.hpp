@@ -81,6 +81,7 @@ inline constexpr ProfileField<FrameworkMemory, double> memory_numbers[] = {
     {"gathered_share", &FrameworkMemory::gathered_share, 1},
     {"frees_gradients", &FrameworkMemory::frees_gradients, 1, Presence::optional},
     {"stacks_layers", &FrameworkMemory::stacks_layers, 1, Presence::optional},
+    {"worst_case_experts", &FrameworkMemory::worst_case_experts, 1, Presence::optional},
     {"working_gradient_share", &FrameworkMemory::working_gradient_share, 10, Presence::optional},
     {"reduce_buffer_bytes", &FrameworkMemory::reduce_buffer_bytes, 16, Presence::optional},
     {"end_units", &FrameworkMemory::end_units, 1, Presence::optional},

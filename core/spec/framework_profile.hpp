@@ -83,6 +83,8 @@ struct FrameworkMemory {
     /// 1: what the layers keep, and their gradients, are one array each (a scan over them): gradients that are freed
     /// replace logits, but no activations.
     Sourced<double> stacks_layers;
+    /// 1: buffers of routed tokens are as large as if one rank of an expert group got all that its experts may get.
+    Sourced<double> worst_case_experts;
     /// Gradients beside what the layer at work leaves, as a share of it.
     Sourced<double> working_gradient_share;
     /// Per gradient, in the buffer that a unit is reduced from and that stays until the next unit's: where ZeRO 2 and 3

@@ -56,11 +56,6 @@ void translate_experts(Translation& t, ModelSpec const& model) {
         p.ep = 1;
     }
     t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher", "tokens go by all-to-all");
-    if (p.ep > 1)
-        t.cannot("ep",
-                 "buffers of routed tokens are as large as if one rank got all ({} times what is predicted) unless "
-                 "ragged_buffer_factor is set, beyond which tokens are dropped",
-                 p.ep);
 }
 
 /// Of its policies those that a plan can mean: what runs again of a layer, beside nothing and all of it.

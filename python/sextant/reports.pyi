@@ -2166,6 +2166,7 @@ class HardwareReportFrameworks(Report):
     timing: Final[Rows[HardwareReportFrameworksTiming]]
     memory: Final[Rows[HardwareReportAcceleratorsValues]]
     releases: Final[HardwareReportFrameworksReleases]  # not in every report
+    memory_on: Final[Rows[HardwareReportFrameworksMemoryOn]]  # not in every report
 
 class HardwareReportFrameworksUsual(Report):
     layers: Final[str]
@@ -2182,12 +2183,16 @@ class HardwareReportFrameworksReleases(Report):
     last: Final[str]
     # ["at"]: str
 
+class HardwareReportFrameworksMemoryOn(Report):
+    generation: Final[str]
+    # ["values"]: Rows[HardwareReportAcceleratorsValues]
+
 class HardwareShowReport(Report):
     format: Final[str]
     version: Final[int]
     cluster: Final[HardwareShowReportCluster]  # not in every report
     accelerator: Final[HardwareReportAccelerators]  # not in every report
-    framework: Final[HardwareReportFrameworks]  # not in every report
+    framework: Final[HardwareShowReportFramework]  # not in every report
 
 class HardwareShowReportCluster(Report):
     name: Final[str]
@@ -2200,6 +2205,15 @@ class HardwareShowReportCluster(Report):
     scale_out_kind: Final[str]
     scale_out_topology: Final[str]
     # ["values"]: Rows[HardwareReportAcceleratorsValues]
+
+class HardwareShowReportFramework(Report):
+    name: Final[str]
+    title: Final[str]
+    aliases: Final[Rows[str]]
+    usual: Final[HardwareReportFrameworksUsual]
+    timing: Final[Rows[HardwareReportFrameworksTiming]]
+    memory: Final[Rows[HardwareReportAcceleratorsValues]]
+    releases: Final[HardwareReportFrameworksReleases]
 
 class SweepReport(Report):
     format: Final[str]

@@ -1,6 +1,7 @@
 #include "cost_models/memory_footprint.hpp"
 
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -408,6 +409,23 @@ TEST_CASE("gradients of layers that are scanned over take the place of logits, b
     CHECK(gradients() == Approx(1));
     load.working_layer = 2 * units::GB;  // beside the gradients, not beside the logits
     CHECK(gradients() == Approx(3));
+}
+
+TEST_CASE("MaxText's buffers of routed tokens hold what one rank of an expert group could get at most", "[INV-21]") {
+    ModelSpec const model = find_model("qwen3-30b-a3b");  // 8 of 128 experts
+    FrameworkMemory framework = find_framework("maxtext", "test").memory;
+    auto const kept = [&](std::int64_t ep) {
+        ParallelPlan const plan{.dp = 64, .ep = ep, .zero = 3};
+        return build_blocks(model, plan, SequenceShape(4096))
+            .layers.front()
+            .kept(Recompute::none, kept_formats(framework));
+    };
+    Bytes const one = kept(1);
+    Bytes const worst = kept(8) - one;
+    CHECK((kept(64) - one) / worst == Approx((64.0 * 2 / 8 - 1) / (8 - 1)));  // two experts a rank
+    framework.worst_case_experts = known(0.0);
+    CHECK(kept(8) == one);
+    CHECK(worst > Bytes{});
 }
 
 TEST_CASE("XLA's plan for TPUs: shards cast, gradients from the start, the output matrix or the logits", "[INV-21]") {
