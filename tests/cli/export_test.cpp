@@ -173,8 +173,10 @@ TEST_CASE("export: the jobs of MaxText tell processes on several nodes of GPUs w
     };
     std::string const slurm = job("h100-sxm", "16", "slurm");
     CHECK_THAT(slurm, contains("export JAX_COORDINATOR_IP=$MASTER_ADDR JAX_COORDINATOR_PORT=$MASTER_PORT NNODES=2\\n"));
-    CHECK_THAT(slurm,
-               contains(R"(bash -c 'export NODE_RANK=$SLURM_PROCID; exec \"$@\"' bash python3 -m maxtext.trainers.pre_train.train)"));
+    CHECK_THAT(
+        slurm,
+        contains(
+            R"(bash -c 'export NODE_RANK=$SLURM_PROCID; exec \"$@\"' bash python3 -m maxtext.trainers.pre_train.train)"));
     std::string const kubernetes = job("h100-sxm", "16", "kubernetes");
     CHECK_THAT(kubernetes,
                contains(R"(name: JAX_COORDINATOR_IP\n              value: \"llama-3-2-1b-0.llama-3-2-1b\")"));
