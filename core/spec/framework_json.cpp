@@ -198,6 +198,8 @@ std::vector<GenerationMemory> read_memory_on(ObjectReader& in, FrameworkMemory c
     std::vector<GenerationMemory> out;
     for (ObjectReader& entry : in.objects("memory_on")) {
         std::string generation = entry.text("generation");
+        if (std::any_of(out.begin(), out.end(), [&](auto const& other) { return other.generation == generation; }))
+            throw InputError("{}: '{}' has an entry before this one", entry.path_to("generation"), generation);
         FrameworkMemory memory = read_memory(std::move(entry), &base);
         out.push_back({.generation = std::move(generation), .memory = std::move(memory)});
     }

@@ -171,6 +171,12 @@ def parse_arguments():
     args = parser.parse_args()
     if args.topology.split("-")[0] not in CHIPS:
         parser.error(f"--topology {args.topology}: no chip of that name ({', '.join(CHIPS)})")
+    if find_spec("maxtext") is None:
+        parser.error("MaxText is not installed (pip install maxtext[tpu])")
+    for name in args.models:
+        if not config(f"models/{name}.yml").exists():
+            known = sorted(path.stem for path in config("models").glob("*.yml"))
+            parser.error(f"--models {name}: MaxText has no model of that name ({', '.join(known)})")
     require_new_or_resumed(parser, args)
     return args
 

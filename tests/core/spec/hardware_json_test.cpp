@@ -195,6 +195,8 @@ TEST_CASE("read_framework: memory of a generation of devices states what differs
     CHECK_THROWS_WITH(
         framework(with(good, "\"memory_on\": [\n    {\n      \"generation\"", "\"memory_on\": [{\"generations\"")),
         contains("memory_on[0]") && contains("generation"));
+    CHECK_THROWS_WITH(framework(with(good, "\"memory_on\": [", "\"memory_on\": [{\"generation\": \"tpu\"}, ")),
+                      contains("memory_on[1].generation") && contains("before this one"));
     CHECK_THROWS_WITH(framework(with(good, "\"working_gradient_share\": 0.75", "\"working_share\": 0.75")),
                       contains("unknown key 'working_share'"));
     CHECK_THROWS_WITH(framework(with(good, "\"reserved_low\": 0.93", "\"reserved_low\": 1.2")), contains("ascend"));
