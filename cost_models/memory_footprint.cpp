@@ -116,16 +116,22 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
 
 namespace {
 
+bool scans_layers(FrameworkMemory const& framework) { return framework.stacks_layers.value > 0; }
+
+/// What a rank has of weights that ZeRO 3 alone shards.
+template <class Amount>
+Amount own_share(Amount dense, Amount expert, ParallelPlan const& plan) {
+    return plan.zero >= 3 ? dense / dense_shards(plan) + expert / expert_shards(plan) : dense + expert;
+}
+
 void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     StateBytes const dense = state_bytes(framework, plan, dense_shards(plan));
     StateBytes const expert = state_bytes(framework, plan, expert_shards(plan));
     double const pd = load.parameters.dense;
     double const pe = load.parameters.expert;
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
-    bool const shards = plan.zero >= 3;
     if (plan.adapters.on())
-        m.weights += frozen_dense_bytes(load.frozen, plan) / (shards ? dense_shards(plan) : 1) +
-                     frozen_expert_bytes(load.frozen, plan) / (shards ? expert_shards(plan) : 1);
+        m.weights += own_share(frozen_dense_bytes(load.frozen, plan), frozen_expert_bytes(load.frozen, plan), plan);
     m.gradients = (dense.gradients * pd + expert.gradients * pe) * B;
     m.optimizer = (dense.optimizer * pd + expert.optimizer * pe) * B;
     m.host = (dense.host * pd + expert.host * pe) * B;
@@ -141,11 +147,9 @@ Bytes cast_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMem
     if (plan.zero == 2 && shards_units(plan, framework)) return 2 * load.parameters.total() * B;
     if (plan.optimizer == Optimizer::adamw_pure_bf16 || plan.precision == Precision::fp32) return {};
     double const bytes = framework.cast_weight_bytes.value;
-    if (framework.stacks_layers.value == 0) return plan.zero >= 3 ? Bytes{} : bytes * load.parameters.total() * B;
-    bool const sharded = plan.zero >= 3;
-    double const dense = (load.parameters.dense - load.ends.dense) / (sharded ? dense_shards(plan) : 1);
-    double const expert = (load.parameters.expert - load.ends.expert) / (sharded ? expert_shards(plan) : 1);
-    return bytes * (dense + expert) * B;
+    if (!scans_layers(framework)) return plan.zero >= 3 ? Bytes{} : bytes * load.parameters.total() * B;
+    return bytes * own_share(load.parameters.dense - load.ends.dense, load.parameters.expert - load.ends.expert, plan) *
+           B;
 }
 
 }  // namespace
@@ -157,7 +161,7 @@ Bytes standing_buffers(StageLoad const& load, ParallelPlan const& plan, Framewor
     total += framework.bucket_bytes.value * with_copies(load.parameters, plan).total() * B;
     total += cast_weights(load, plan, framework);
     if (shards_units(plan, framework)) return total;
-    if (plan.zero >= 3 && framework.stacks_layers.value == 0) total += gathered_ends(load, plan);
+    if (plan.zero >= 3 && !scans_layers(framework)) total += gathered_ends(load, plan);
     if (plan.zero == 2) total += 2 * with_copies(load.largest_layer, plan).total() * B;
     return total;
 }
@@ -238,7 +242,7 @@ Bytes other_logits(StageLoad const& load, FrameworkMemory const& framework, doub
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     bool const fused = plan.fused_cross_entropy == Switch::on;
     double const bytes = (fused ? framework.fused_logits_bytes : framework.logits_bytes).value * load.logits;
-    if (plan.zero < 3 || framework.stacks_layers.value == 0 || load.logits == 0) return bytes * B;
+    if (plan.zero < 3 || !scans_layers(framework) || load.logits == 0) return bytes * B;
     constexpr double gradient_bytes = 2;    // of a logit
     constexpr double matrix_bytes = 2 + 2;  // of a weight: gathered, and its gradient
     bool const tied = load.head.embedding == 0;
@@ -277,8 +281,7 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     Bytes const closing = closing_buffers(load, plan, framework);
     m.buffers += std::max(Bytes{}, closing - passing);
     if (begins_without_gradients(load, plan, framework)) {
-        bool const stacks = framework.stacks_layers.value > 0;
-        Bytes const replaced = stacks ? m.logits - layer_at_work(load, framework) : passing - closing;
+        Bytes const replaced = scans_layers(framework) ? m.logits - layer_at_work(load, framework) : passing - closing;
         m.gradients -= std::clamp(replaced, Bytes{}, m.gradients);
     }
 

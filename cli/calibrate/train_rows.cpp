@@ -75,7 +75,6 @@ private:
         profile.timing.front().generation = "*";
         profile.timing.front().precision = "*";
         profile.memory = framework.memory;
-        profile.memory_on = framework.memory_on;
         return profile;
     }
 

@@ -69,10 +69,6 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     b.quantise(received, down.k, plan.precision);
 }
 
-}  // namespace
-
-namespace {
-
 /// What a rank gets of tokens where every rank of its group sends it all that its experts may get of them, over its
 /// even share.
 double worst_share(MoeSpec const& moe, std::int64_t ep) {

@@ -24,6 +24,20 @@ Sourced<Q> bounded_quantity(ObjectReader& in, std::string_view key, double most)
 
 constexpr double least_scale = 1e-3;  // no kernel is a thousand times slower in a step, and times stay numbers
 
+/// Values of a profile; where `complete` all that it has to state, else those that are there.
+template <class Owner, class Value, std::size_t count>
+void read_fields(ObjectReader& in, ProfileField<Owner, Value> const (&fields)[count], Owner& owner, bool complete) {
+    for (auto const& field : fields) {
+        in.allow(field.key);
+        bool const needed = complete && field.presence == Presence::required;
+        if (!needed && !in.has(field.key)) continue;
+        if constexpr (std::is_same_v<Value, double>)
+            owner.*field.member = bounded_number(in, field.key, 0, field.most);
+        else
+            owner.*field.member = bounded_quantity<Value>(in, field.key, field.most);
+    }
+}
+
 /// `base` is the entry for everything, or null while that one is read.
 FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
     read_default_provenance(in);
@@ -40,15 +54,8 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
     if (complete && (timing.generation != "*" || timing.precision != "*"))
         throw InputError("{}: is for {}/{} (the first entry is the one for \"*\" and \"*\", which the others build on)",
                          in.where(), timing.generation, timing.precision);
-    for (auto const& field : timing_numbers) {
-        in.allow(field.key);
-        bool const needed = complete && field.presence == Presence::required;
-        if (needed || in.has(field.key)) timing.*field.member = bounded_number(in, field.key, 0, field.most);
-    }
-    for (auto const& field : timing_times) {
-        in.allow(field.key);
-        if (complete || in.has(field.key)) timing.*field.member = bounded_quantity<Seconds>(in, field.key, field.most);
-    }
+    read_fields(in, timing_numbers, timing, complete);
+    read_fields(in, timing_times, timing, complete);
     for (auto const* divisor :
          {&timing.gemm_scale, &timing.grouped_gemm_scale, &timing.attention_scale, &timing.memory_scale})
         if (!(divisor->value >= least_scale))
@@ -84,16 +91,8 @@ FrameworkReleases read_releases(ObjectReader in) {
 FrameworkMemory read_memory(ObjectReader in, FrameworkMemory const* base = nullptr) {
     read_default_provenance(in);
     FrameworkMemory memory = base == nullptr ? FrameworkMemory{} : *base;
-    for (auto const& field : memory_numbers) {
-        in.allow(field.key);
-        if ((base == nullptr && field.presence == Presence::required) || in.has(field.key))
-            memory.*field.member = bounded_number(in, field.key, 0, field.most);
-    }
-    for (auto const& field : memory_sizes) {
-        in.allow(field.key);
-        if (base == nullptr || in.has(field.key))
-            memory.*field.member = bounded_quantity<Bytes>(in, field.key, field.most);
-    }
+    read_fields(in, memory_numbers, memory, base == nullptr);
+    read_fields(in, memory_sizes, memory, base == nullptr);
     if (memory.reserved_low.value > memory.reserved_typical.value ||
         memory.reserved_typical.value > memory.reserved_high.value)
         throw InputError("{}: reserved_low, reserved_typical and reserved_high do not ascend (they must)", in.where());
@@ -152,16 +151,19 @@ bool differs(Sourced<Value> const& a, Sourced<Value> const& b) {
     return text_of(a.value) != text_of(b.value) || a.basis != b.basis || a.source != b.source;
 }
 
+/// All that `owner` states; beside a `base` only what differs from that.
+template <class Owner, class Fields>
+void add_fields(ValueLines& values, Fields const& fields, Owner const& owner, Owner const* base) {
+    for (auto const& field : fields)
+        if (base == nullptr ? is_stated(field, owner) : differs(owner.*field.member, base->*field.member))
+            values.add(field.key, owner.*field.member);
+}
+
 /// An entry; of all but the first only what differs from that one.
 std::string timing_json(FrameworkTiming const& timing, FrameworkTiming const* base) {
     ValueLines values;
-    auto const add = [&](auto const& fields) {
-        for (auto const& field : fields)
-            if (base == nullptr ? is_stated(field, timing) : differs(timing.*field.member, base->*field.member))
-                values.add(field.key, timing.*field.member);
-    };
-    add(timing_numbers);
-    add(timing_times);
+    add_fields(values, timing_numbers, timing, base);
+    add_fields(values, timing_times, timing, base);
     std::string out = fmt::format("    {{\n      \"generation\": \"{}\",\n      \"precision\": \"{}\"",
                                   timing.generation, timing.precision);
     if (timing.steps) out += fmt::format(",\n      \"steps\": {}", *timing.steps);
@@ -174,13 +176,8 @@ std::string timing_json(FrameworkTiming const& timing, FrameworkTiming const* ba
 std::string memory_json(FrameworkMemory const& memory, std::string const& indent,
                         FrameworkMemory const* base = nullptr) {
     ValueLines values;
-    auto const add = [&](auto const& fields) {
-        for (auto const& field : fields)
-            if (base == nullptr ? is_stated(field, memory) : differs(memory.*field.member, base->*field.member))
-                values.add(field.key, memory.*field.member);
-    };
-    add(memory_numbers);
-    add(memory_sizes);
+    add_fields(values, memory_numbers, memory, base);
+    add_fields(values, memory_sizes, memory, base);
     return fmt::format("{}", fmt::join(values.text(indent), ",\n"));
 }
 
