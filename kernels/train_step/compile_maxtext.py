@@ -11,6 +11,7 @@ Needs rows.py and steps.py beside it, and MaxText 0.2 with libtpu (`pip install 
 to some minutes to compile.
 """
 import argparse
+import functools
 import os
 import re
 import subprocess
@@ -23,13 +24,16 @@ from pathlib import Path
 
 import yaml
 
-from rows import RowFile, add_out_options, require_new_or_resumed, sizes
+from rows import RowFile, add_missing, add_out_options, require_new_or_resumed, sizes
 from steps import HEADER
 
 # MaxText counts TensorCores in the names of these, and chips in those of the others.
 CHIPS = {"v4": ("TPU v4", 2), "v5p": ("TPU v5p", 2), "v5e": ("TPU v5e", 1), "v6e": ("TPU v6e", 1)}
 # Layers that MaxText scans over as one.
 LAYERS_OF_BLOCK = {"gemma2": 2}
+# In the notes of a row: before all, and after the settings.
+OUT_OF_MEMORY = "STATUS=OOM; "
+SETTINGS_END = "; peak is "
 
 
 def config(path):
@@ -37,6 +41,7 @@ def config(path):
     return Path(find_spec("maxtext").submodule_search_locations[0], "configs", path)
 
 
+@functools.cache
 def model_of(name):
     """Dimensions by MaxText's own file of the model, over its defaults."""
     read = lambda path: yaml.safe_load(config(path).read_text())
@@ -82,6 +87,11 @@ def chip_of(topology):
 def empty_row(name, batch, seq, remat, args):
     gpu, chips = chip_of(args.topology)
     count = chips * args.slices
+    settings = [f"{args.slices} x {args.topology}", *args.set]
+    if args.slices > 1:
+        settings.insert(1, f"FSDP={chips // args.tp}")
+    if args.quantization:
+        settings.append(f"quantization={args.quantization}")
     return dict.fromkeys(HEADER, "") | dimensions(name) | {
         "source_id": "sextant-maxtext-compile",
         "source_ref": f"kernels/train_step/compile_maxtext.py, {time.strftime('%Y-%m-%d', time.gmtime())}",
@@ -102,6 +112,7 @@ def empty_row(name, batch, seq, remat, args):
         "micro_batch": round(batch * args.tp * args.cp),
         "global_batch_seqs": round(batch * count),
         "flash_attention": 1,
+        "notes": "; ".join(settings) + SETTINGS_END,
     }
 
 
@@ -142,16 +153,14 @@ def row_of(name, batch, seq, remat, args):
     peak, account = compile_step(name, batch, seq, remat, args)
     if peak is not None:
         row["peak_mem_gb_per_gpu"] = f"{peak / 1e9:.4f}"
-    extra = "".join(f"{setting}; " for setting in args.set)
-    quantized = f"quantization={args.quantization}; " if args.quantization else ""
-    status = "STATUS=OOM; " if peak is None else ""
-    sharded = f"FSDP={chip_of(args.topology)[1] // args.tp}; " if args.slices > 1 else ""
-    row["notes"] = f"{status}{args.slices} x {args.topology}; {sharded}{quantized}{extra}peak is the plan of the compiler, nothing ran: {account}"
+    row["notes"] = (OUT_OF_MEMORY if peak is None else "") + row["notes"] + f"the plan of the compiler, nothing ran: {account}"
     return row
 
 
 def key_of(row):
-    return tuple(str(row[c]) for c in HEADER if c not in ("source_ref", "peak_mem_gb_per_gpu", "notes"))
+    """What was asked for, settings among the notes."""
+    settings = row["notes"].removeprefix(OUT_OF_MEMORY).split(SETTINGS_END)[0]
+    return tuple(str(row[c]) for c in HEADER if c not in ("source_ref", "peak_mem_gb_per_gpu", "notes")) + (settings,)
 
 
 def parse_arguments():
@@ -186,14 +195,17 @@ def main():
     file = RowFile(args.out, HEADER)
     have = {key_of(row) for row in file.rows}
     todo = [(m, b, s, r) for m in args.models for r in args.remat for s in args.seq for b in args.batch]
-    for number, step in enumerate(todo, 1):
-        if key_of(empty_row(*step, args)) in have:
-            continue
-        print(f"[{number}/{len(todo)}] {step[0]} batch {step[1]:g} seq {step[2]} remat {step[3]} on {args.topology}", file=sys.stderr)
+
+    def row(*step):
         try:
-            file.add(row_of(*step, args))
+            return row_of(*step, args)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             print(f"compile_maxtext.py: no row: {error}", file=sys.stderr)
+            return None
+
+    key = lambda *step: key_of(empty_row(*step, args))
+    label = lambda name, batch, seq, remat: f"{name} batch {batch:g} seq {seq} remat {remat} on {args.topology}"
+    add_missing(file, have, todo, key, label, row)
     return 0
 
 

@@ -2,6 +2,7 @@
 import argparse
 import csv
 import os
+import sys
 
 
 def sizes(text):
@@ -30,6 +31,19 @@ def add_out_options(parser):
 def require_new_or_resumed(parser, args):
     if os.path.exists(args.out) and not args.resume:
         parser.error(f"--out {args.out}: the file exists (give --resume to add to it)")
+
+
+def add_missing(file, have, todo, key_of, label_of, row_of):
+    """Adds the row of each step of `todo` whose key is not in `have`; a row that is None is left out."""
+    for number, step in enumerate(todo, 1):
+        key = key_of(*step)
+        if key in have:
+            continue
+        have.add(key)
+        print(f"[{number}/{len(todo)}] {label_of(*step)}", file=sys.stderr)
+        row = row_of(*step)
+        if row is not None:
+            file.add(row)
 
 
 class RowFile:

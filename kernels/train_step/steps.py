@@ -5,7 +5,7 @@ import statistics
 import sys
 import time
 
-from rows import RowFile, add_out_options, names_of, sizes
+from rows import RowFile, add_missing, add_out_options, names_of, sizes
 
 HEADER = (
     "source_id,source_ref,model,arch,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,gated_mlp,tied_embed,"
@@ -134,10 +134,6 @@ def add_missing_rows(args, states, empty_row, row_of):
     file = RowFile(args.out, HEADER)
     have = {key_of(row, states_of(row)) for row in file.rows}
     todo = [(name, seq, max(1, tokens // seq)) for name in args.models for tokens in args.tokens for seq in args.seq]
-    for number, (name, seq, micro_batch) in enumerate(todo, 1):
-        key = key_of(empty_row(name, seq, micro_batch), states)
-        if key in have:
-            continue
-        have.add(key)
-        print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
-        file.add(row_of(name, seq, micro_batch))
+    key = lambda *step: key_of(empty_row(*step), states)
+    label = lambda name, seq, micro_batch: f"{name} seq {seq} micro-batch {micro_batch}"
+    add_missing(file, have, todo, key, label, row_of)

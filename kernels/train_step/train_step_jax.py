@@ -24,6 +24,7 @@ import optax
 from rows import require_new_or_resumed
 from steps import MODELS, add_missing_rows, add_step_options, base_row, fill_times, timed
 
+
 def initial_weights(s, key):
     """fp32; what every layer has is stacked along a first axis of layers."""
     wide, narrow = s.heads * s.head_dim, s.kv_heads * s.head_dim
