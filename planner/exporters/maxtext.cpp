@@ -1,5 +1,6 @@
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
+#include "planner/remat_policies.hpp"
 
 #include <algorithm>
 #include <array>
@@ -58,29 +59,12 @@ void translate_experts(Translation& t, ModelSpec const& model) {
     t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher", "tokens go by all-to-all");
 }
 
-/// Of its policies those that a plan can mean: what runs again of a layer, beside nothing and all of it.
-struct SavingPolicy {
-    char const* name;
-    RecomputeModules again;
-};
-constexpr std::array saving_policies{
-    SavingPolicy{.name = "minimal_with_context",
-                 .again = {RecomputeModule::layernorm, RecomputeModule::mlp_act, RecomputeModule::moe_act}},
-    SavingPolicy{.name = "minimal",
-                 .again = {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp_act,
-                           RecomputeModule::moe_act}},
-    SavingPolicy{
-        .name = "save_dot_except_mlp",
-        .again = {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp, RecomputeModule::moe}},
-};
-
-/// The one that keeps what the plan keeps, or least less.
-SavingPolicy const& saving_policy(ParallelPlan const& p) {
-    bool const none = p.recompute == Recompute::none;
-    bool const core = p.recompute_modules.has(RecomputeModule::core_attn);
-    bool const products =
-        p.recompute_modules.has(RecomputeModule::mlp) || p.recompute_modules.has(RecomputeModule::moe);
-    return saving_policies[none ? 0 : products ? 2 : core ? 1 : 0];
+/// The policy that keeps what the plan keeps, or least less.
+RematPolicy const& saving_policy(ParallelPlan const& p) {
+    RecomputeModules const again = p.recompute_modules;
+    if (p.recompute == Recompute::none) return remat_minimal_with_context;
+    if (again.has(RecomputeModule::mlp) || again.has(RecomputeModule::moe)) return remat_save_dot_except_mlp;
+    return again.has(RecomputeModule::core_attn) ? remat_minimal : remat_minimal_with_context;
 }
 
 void translate_recompute(Translation& t, ModelSpec const& model) {
@@ -136,7 +120,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_spe
     std::pair{"deepseek-v2-lite", "deepseek2-16b"},
     {"deepseek-v2", "deepseek2-236b"},
     {"deepseek-v3", "deepseek3-671b"},
-
     {"kimi-k2", "kimi-k2-1t"},
 };
 
@@ -247,7 +230,7 @@ std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
                     device_share(sequences, launch.plan.world_size()), p.pp > 1 ? 1 : launch.microbatches());
     out += fmt::format("max_target_length: {}\nsteps: {}\nlearning_rate: {:.4e}\n", launch.workload.sequence,
                        launch.settings.steps, launch.settings.learning_rate);
-    char const* policy = p.recompute == Recompute::full ? "full" : saving_policy(p).name;
+    std::string_view policy = p.recompute == Recompute::full ? "full" : saving_policy(p).name;
     if (offloads_activations(p)) policy = "minimal_offloaded";
     out += fmt::format("remat_policy: \"{}\"\n", policy);
     out += fmt::format("attention: \"{}\"\n", p.attention == AttentionKernel::unfused ? "dot_product"

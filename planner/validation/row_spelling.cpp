@@ -1,5 +1,6 @@
 #include "planner/validation/row_spelling.hpp"
 
+#include "planner/remat_policies.hpp"
 #include "planner/validation/row_adapters.hpp"
 
 #include "core/error.hpp"
@@ -167,12 +168,11 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         return;
     }
     if (has(text, "save_dot_except_mlp") && !has(text, "save_dot_except_mlpwi"))
-        return recompute_modules(out, {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp});
+        return recompute_modules(out, remat_save_dot_except_mlp.again);
     if (has(text, "minimal") || has(text, "save_dot_only") || has(text, "dots")) {
         // Keeps the outputs of projections (with "flash" or "context" that of attention, too): all else runs again.
-        RecomputeModules again{RecomputeModule::layernorm, RecomputeModule::mlp_act, RecomputeModule::moe_act};
-        if (!has(text, "flash") && !has(text, "context")) again.add(RecomputeModule::core_attn);
-        return recompute_modules(out, again);
+        bool const keeps_attention = has(text, "flash") || has(text, "context");
+        return recompute_modules(out, (keeps_attention ? remat_minimal_with_context : remat_minimal).again);
     }
     if (!some && !has(text, "attention") && !has(text, "attn"))
         throw RowSkip("recompute policy '" + row.recompute + "' is not modelled");
