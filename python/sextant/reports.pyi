@@ -2192,7 +2192,7 @@ class HardwareShowReport(Report):
     version: Final[int]
     cluster: Final[HardwareShowReportCluster]  # not in every report
     accelerator: Final[HardwareReportAccelerators]  # not in every report
-    framework: Final[HardwareShowReportFramework]  # not in every report
+    framework: Final[HardwareReportFrameworks]  # not in every report
 
 class HardwareShowReportCluster(Report):
     name: Final[str]
@@ -2205,15 +2205,6 @@ class HardwareShowReportCluster(Report):
     scale_out_kind: Final[str]
     scale_out_topology: Final[str]
     # ["values"]: Rows[HardwareReportAcceleratorsValues]
-
-class HardwareShowReportFramework(Report):
-    name: Final[str]
-    title: Final[str]
-    aliases: Final[Rows[str]]
-    usual: Final[HardwareReportFrameworksUsual]
-    timing: Final[Rows[HardwareReportFrameworksTiming]]
-    memory: Final[Rows[HardwareReportAcceleratorsValues]]
-    releases: Final[HardwareReportFrameworksReleases]
 
 class SweepReport(Report):
     format: Final[str]
