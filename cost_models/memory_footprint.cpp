@@ -205,6 +205,13 @@ bool shards_nothing(StageLoad const& load, ParallelPlan const& plan) {
     return plan.zero > 0 && plan.shard_group == 1 && !shards_experts;
 }
 
+/// Bytes per logit of a microbatch at its loss.
+double bytes_of_logit(ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.tp > 1 && framework.split_logits_bytes.value > 0) return framework.split_logits_bytes.value;
+    bool const fused = plan.fused_cross_entropy == Switch::on;
+    return (fused ? framework.fused_logits_bytes : framework.logits_bytes).value;
+}
+
 /// What the allocator holds on to: copies that linger, gathers held for later microbatches, logits in several
 /// precisions.
 Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
@@ -240,8 +247,7 @@ Bytes other_logits(StageLoad const& load, FrameworkMemory const& framework, doub
 }
 
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    bool const fused = plan.fused_cross_entropy == Switch::on;
-    double const bytes = (fused ? framework.fused_logits_bytes : framework.logits_bytes).value * load.logits;
+    double const bytes = bytes_of_logit(plan, framework) * load.logits;
     if (plan.zero < 3 || !scans_layers(framework) || load.logits == 0) return bytes * B;
     constexpr double gradient_bytes = 2;    // of a logit
     constexpr double matrix_bytes = 2 + 2;  // of a weight: gathered, and its gradient

@@ -73,6 +73,7 @@ KeptFormats kept_formats(FrameworkMemory const& framework) {
             .routed_copy = framework.routed_token_bytes.value,
             .norm_copy = framework.norm_copy_bytes.value,
             .repeated_copy = framework.repeated_key_value_bytes.value,
+            .gathered_copy = framework.gathered_input_bytes.value,
             .worst_case = framework.worst_case_experts.value > 0,
             .planned = framework.stacks_layers.value > 0};
 }
@@ -90,6 +91,7 @@ double KeptFormats::of(KeptCopy copy) const {
         case KeptCopy::routed: return routed_copy;
         case KeptCopy::norm: return norm_copy;
         case KeptCopy::repeated: return repeated_copy;
+        case KeptCopy::gathered: return gathered_copy;
     }
     return 1;
 }

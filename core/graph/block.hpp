@@ -19,8 +19,9 @@ enum class NarrowInput : std::uint8_t { no, instead, beside };
 
 /// A copy that some frameworks keep beside the tensors of the graph, in bytes an element of their own: of a gate beside
 /// its product, where the two are not one kernel; of routed tokens, as they are permuted and combined; around a norm,
-/// where it runs op by op, in fp32 or between casts; of keys and values, repeated for the query heads that share them.
-enum class KeptCopy : std::uint8_t { none, gate, routed, norm, repeated };
+/// where it runs op by op, in fp32 or between casts; of keys and values, repeated for the query heads that share them;
+/// of a norm's output, gathered over the tensor-parallel ranks and not gathered again in the backward pass.
+enum class KeptCopy : std::uint8_t { none, gate, routed, norm, repeated, gathered };
 
 /// Bytes an element of what frameworks keep otherwise than the graph says (`FrameworkMemory`).
 struct KeptFormats {
@@ -29,6 +30,7 @@ struct KeptFormats {
     double routed_copy = 0;
     double norm_copy = 0;
     double repeated_copy = 0;
+    double gathered_copy = 0;
     bool worst_case = false;  ///< buffers of routed tokens hold what one rank could get at most
     bool planned = false;     ///< a compiler has a layer that runs again free what is around its norms as it goes
     [[nodiscard]] double of(KeptCopy copy) const;

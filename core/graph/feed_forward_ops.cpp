@@ -110,6 +110,11 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     if (plan.dispatcher == Dispatcher::all_to_all) {
         b.keep("expert outputs", "2 T k h / t", received * token_bytes);
         b.keep_copy(KeptCopy::routed, "copies of routed tokens", "T k h / t", received * b.hidden);
+        // Where each rank combines as many rows as all of them have, in fp32: zeros where the others' are.
+        double const of_others = static_cast<double>(b.tokens) * top_k - received;
+        if (of_others > 0 && plan.sequence_parallel == Switch::on)
+            b.keep_copy(KeptCopy::gathered, "expert outputs of the other ranks", "2 T k h (1 - 1/t)",
+                        2 * of_others * b.hidden);
     }
     for (std::size_t i = routed; i < b.block.saved.size(); ++i)
         b.block.saved[i].worst_case = worst_share(moe, plan.ep);

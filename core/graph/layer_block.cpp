@@ -70,6 +70,9 @@ void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input, 
         b.norm(name);
         if (output != NormOutput::dropped)
             b.keep_input("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden, narrow_of(output));
+        double const of_others = static_cast<double>(b.tokens) - b.norm_tokens;
+        if (of_others > 0 && output != NormOutput::dropped)
+            b.keep_copy(KeptCopy::gathered, "linear input of the other ranks", "T h (1 - 1/t)", of_others * b.hidden);
         b.keep_copy(KeptCopy::norm, "copies around a norm", "T h [/t with SP]", b.norm_tokens * b.hidden);
     });
 }
@@ -88,8 +91,9 @@ double exchanged_bytes(Op const& op, ParallelPlan const& plan) {
 }
 
 /// What torchtitan's policy by op keeps of a layer beside its input: the results of the first, third, ... matrix
-/// product (the router's is not counted), of the attention core, of reduce-scatters and of exchanges. All else runs
-/// again up to the last product, needed or not. Source: torchtitan 0.2.2, distributed/activation_checkpoint.py.
+/// product (the router's is not counted), of the attention core, of reduce-scatters and of exchanges, but not what the
+/// layer ends with: a compiler drops what no backward pass reads. All else runs again up to the last product, needed or
+/// not. Source: torchtitan 0.2.2, distributed/activation_checkpoint.py; peaks tracked on fake tensors.
 void apply_op_policy(BlockBuilder& b) {
     if (!recomputes_by_op(b.plan)) return;
     for (SavedTensor& tensor : b.block.saved)
@@ -100,6 +104,7 @@ void apply_op_policy(BlockBuilder& b) {
         auto const* collective = std::get_if<Collective>(&op.what);
         auto const is = [&](CollectiveKind kind) { return collective != nullptr && collective->kind == kind; };
         bool const scatters = is(CollectiveKind::reduce_scatter);
+        if (op.rerun == Rerun::to_the_end) continue;
         if (gemm != nullptr && op.name != router_product && ++products % 2 == 1) {
             b.keep(op.name, "2 T n: result", 2 * static_cast<double>(gemm->m) * static_cast<double>(gemm->n));
         } else if (scatters && op.in(Pass::forward)) {

@@ -62,6 +62,9 @@ struct FrameworkMemory {
     Sourced<double> logits_bytes;  ///< per token and vocabulary entry, need
     Sourced<double> logits_bytes_reserved;  ///< the same as the allocator keeps it
     Sourced<double> fused_logits_bytes;     ///< need in place of `logits_bytes` with a fused cross entropy
+    /// Need in place of either, per entry that a rank has, where tensor-parallel ranks share the vocabulary; 0: as
+    /// without.
+    Sourced<double> split_logits_bytes;
     Sourced<double> gated_extra_bytes;   ///< per token and feed-forward unit, where gate and product are not one kernel
     Sourced<double> extra_hidden_bytes;  ///< per token and hidden unit and layer, kept besides the tensor list (pp > 1)
     Sourced<double> held_gather_bytes;   ///< per token (not / tp), hidden unit and layer, for each microbatch in flight
@@ -72,6 +75,9 @@ struct FrameworkMemory {
     Sourced<double> norm_copy_bytes;     ///< per token, hidden unit and norm before a half of a layer: fp32 residuals,
                                          ///< casts and norms that run op by op
     Sourced<double> repeated_key_value_bytes;  ///< per token and key or value unit that is repeated for query heads
+    /// Per unsharded token and hidden unit of what tensor-parallel layers read, as far as other ranks have it: bytes
+    /// that are kept from the forward pass (2: nothing is gathered again in the backward pass).
+    Sourced<double> gathered_input_bytes;
     /// Per parameter: 16-bit copies of fp32 weights, made as the forward pass goes (autocast) and freed by the backward
     /// pass; not sharded. With `stacks_layers`, of those shards of layers that a rank holds, for as long as passes run.
     Sourced<double> cast_weight_bytes;

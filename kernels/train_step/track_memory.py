@@ -16,9 +16,7 @@ import sys
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.distributed._tools.mem_tracker import MemTracker
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
@@ -26,21 +24,8 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from rows import require_new_or_resumed, sizes
 from steps import MODELS, add_missing_rows, add_step_options, base_row
+from tracking import compile_for_fake_tensors, fuse_norms, peak_of
 from train_step import Llama
-
-
-class FusedNorm(torch.autograd.Function):
-    """Allocates what the fused kernel of GPUs does; on the CPU the norm runs op by op and keeps more."""
-
-    @staticmethod
-    def forward(context, x, weight):
-        context.save_for_backward(x, weight, x.new_empty(x.shape[:-1], dtype=torch.float32))
-        return torch.empty_like(x)
-
-    @staticmethod
-    def backward(context, gradient):
-        x, weight, _ = context.saved_tensors
-        return torch.empty_like(x), torch.empty_like(weight)
 
 
 def shard(model, args, mesh):
@@ -66,6 +51,9 @@ def tracked_peak(shape, seq, micro_batch, args, dp):
             model = Llama(shape)
             if args.recompute == "full":
                 model.layers = torch.nn.ModuleList(checkpoint_wrapper(layer) for layer in model.layers)
+            if args.compile:
+                for layer in model.layers:
+                    layer.compile()
             if args.wrap == "fsdp":
                 shard(model, args, mesh)
             optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), fused=True)
@@ -79,12 +67,7 @@ def tracked_peak(shape, seq, micro_batch, args, dp):
             passes()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-            tracker = MemTracker()
-            tracker.track_external(model, optimizer)
-            with tracker:
-                passes()
-        (peak,) = tracker.get_tracker_snapshot("peak").values()
-        return peak
+            return peak_of(passes, 1, model, optimizer)
     finally:
         dist.destroy_process_group()
 
@@ -115,7 +98,7 @@ def row_of(name, seq, micro_batch, args, dp):
         "(no workspaces); no time"
     )
     if args.verbose:
-        print({getattr(kind, "value", kind): round(size / 1e9, 4) for kind, size in peak.items()}, file=sys.stderr)
+        print({kind: round(size / 1e9, 4) for kind, size in peak.items()}, file=sys.stderr)
     return row
 
 
@@ -127,6 +110,7 @@ def parse_arguments():
     parser.add_argument("--ends", choices=("root", "apart"), default="root", help="in the root's group; as torchtitan")
     parser.add_argument("--keep-gathered", action="store_true", help="do not reshard after the forward pass (ZeRO 2)")
     parser.add_argument("--recompute", choices=("none", "full"), default="none", help="of each layer in its backward pass")
+    parser.add_argument("--compile", action="store_true", help="layers through torch.compile, the loss eager")
     parser.add_argument("--verbose", action="store_true", help="print what the peak is of")
     args = parser.parse_args()
     require_new_or_resumed(parser, args)
@@ -135,7 +119,9 @@ def parse_arguments():
 
 def main():
     args = parse_arguments()
-    F.rms_norm = lambda x, width, weight, eps: FusedNorm.apply(x, weight)
+    fuse_norms()
+    if args.compile:
+        compile_for_fake_tensors()
     for dp in args.dp:
         add_missing_rows(args, "fp32", lambda *step: empty_row(*step, args, dp), lambda *step: row_of(*step, args, dp))
     return 0

@@ -25,7 +25,7 @@ constexpr std::array schedule_classes{ScheduleClass{"1F1B", Schedule::one_f_one_
                                       ScheduleClass{"InterleavedZeroBubble", Schedule::interleaved, 2}};
 
 /// Sizes of torchtitan's own models; debug models and those of other versions are not known.
-/// Source: torchtitan 0.2.0, torchtitan/models/*/__init__.py.
+/// Source: torchtitan 0.2.2, torchtitan/models/*/__init__.py.
 struct Flavor {
     std::string_view model, name;
     std::int64_t layers, hidden, heads, kv_heads, experts;
@@ -47,7 +47,9 @@ constexpr std::array flavors{Flavor{"llama3", "8B", 32, 4096, 32, 8, 0},
                              Flavor{"qwen3", "14B", 40, 5120, 40, 8, 0},
                              Flavor{"qwen3", "32B", 64, 5120, 64, 8, 0},
                              Flavor{"qwen3", "30B-A3B", 48, 2048, 32, 4, 128},
-                             Flavor{"qwen3", "235B-A22B", 94, 4096, 64, 4, 128}};
+                             Flavor{"qwen3", "235B-A22B", 94, 4096, 64, 4, 128},
+                             Flavor{"gpt_oss", "20b", 24, 2880, 64, 8, 32},
+                             Flavor{"gpt_oss", "120b", 36, 2880, 64, 8, 128}};
 
 void check_flavor(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
     auto const name = in.text("model.name");

@@ -30,9 +30,10 @@ struct FamilyWord {
 /// them: its eight published steps are 30 % slower than MaxText's constants say, and `generic` is fitted to them.
 constexpr std::array family_words{
     FamilyWord{"nanotron", "nanotron"},
+    FamilyWord{"torchtitaneager", "fsdp"},
+    FamilyWord{"fsdp2eager", "fsdp"},
     FamilyWord{"torchtitan", "torchtitan"},
     FamilyWord{"fmsfsdp", "torchtitan"},
-    FamilyWord{"fsdp2eager", "fsdp"},
     FamilyWord{"fsdp2", "torchtitan"},
     FamilyWord{"fullyshard", "torchtitan"},
     FamilyWord{"torchcompile", "torchtitan"},
@@ -202,6 +203,21 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::before_pipeline_fix(Trainin
     });
 }
 
+/// FSDP2 with the units of torchtitan that runs op by op: eager code's constants but for the ends, and torchtitan's own
+/// code neither repeats keys and values nor copies what attention leaves. Where its loss alone is eager, logits are as
+/// wide as eager code has them. Source: peaks tracked on fake tensors (hardware_profiles/measurements).
+std::shared_ptr<FrameworkProfile const> CaseBuilder::eager_torchtitan(TrainingRow const& row) {
+    if (row.framework_has("loss eager"))
+        return framework_changed("torchtitan", "eager loss", [](FrameworkMemory& m) { m.logits_bytes.value = 12; });
+    bool const own = row.framework_has("torchtitan eager");
+    return framework_changed("fsdp", own ? "torchtitan" : "units as torchtitan", [&](FrameworkMemory& m) {
+        m.end_units.value = 1;
+        if (!own) return;
+        m.repeated_key_value_bytes.value = 0;
+        m.norm_copy_bytes.value = 0;
+    });
+}
+
 /// The memory of a GH200 is a NUMA node of its system, which holds some of it; what is read from the device counts
 /// that. Source: 26 runs of Sailor on Alps, 4.1 GB besides tensors; 33 of the same framework on V100, 1.5-1.8 GB.
 std::shared_ptr<FrameworkProfile const> CaseBuilder::beside_a_system(std::string const& family) {
@@ -244,6 +260,7 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
         out.assumptions.emplace_back("NeMo, from which the submissions of this benchmark are derived");
     }
     if (family == "nanotron" && row.notes_have("after_pp_fix=False")) return before_pipeline_fix(row);
+    if (row.framework_has("torchtitan") && row.framework_has("eager")) return eager_torchtitan(row);
     if (family == fallback_family) out.assumptions.emplace_back("constants of no framework in particular");
     if (out.cluster->accelerator.name.starts_with("gh200")) return beside_a_system(std::string(family));
     return framework_named(std::string(family));

@@ -106,8 +106,8 @@ TEST_CASE("recompute by op keeps every second product, attention and reduce-scat
     Block const layer = layer_of(model, selective({Module::op}), 8192);
     CHECK(again(layer) ==
           Names{"input norm", "k", "rotary", "attention out", "residual", "mlp norm", "mlp up", "activation"});
-    // Input, queries, values, attention's output and statistics, gate, result of the last product.
-    double const each = 2.0 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096) + 4 * 32;
+    // Input, queries, values, attention's output and statistics, gate; nothing reads the result of the last product.
+    double const each = 2.0 * (4096 + 4096 + 1024 + 4096 + 14336) + 4 * 32;
     CHECK(layer.kept(Recompute::selective).base() == each * 8192);
     Flops products;
     for (Op const& op : layer.ops)
@@ -126,18 +126,20 @@ TEST_CASE("recompute by op keeps every second product, attention and reduce-scat
     ParallelPlan split = selective({Module::op});
     split.tp = 4;
     split.sequence_parallel = Switch::on;
-    Block const part = layer_of(model, split, 8192);
     auto const kept = [&](char const* name) {
         double sum = 0;
-        for (SavedTensor const& tensor : part.saved)
+        for (SavedTensor const& tensor : layer_of(model, split, 8192).saved)
             if (tensor.name == name && !runs_again(Recompute::selective, tensor.dropped_by)) sum += tensor.bytes.base();
         return sum;
     };
     CHECK(kept("attention out") == 2.0 * 8192 * 4096 / 4);
+    CHECK(kept("mlp out") == 0);
+    CHECK(kept("mlp down") == 0);
+    split.dropout = Switch::on;  // whose mask is made of what is sent
     CHECK(kept("mlp out") == 2.0 * 8192 * 4096 / 4);
     CHECK(kept("mlp down") == 2.0 * 8192 * 4096);  // a partial sum: of the whole width
-    CHECK(again(part).contains("mlp in"));
-    CHECK_FALSE(again(part).contains("mlp out"));
+    CHECK(again(layer_of(model, split, 8192)).contains("mlp in"));
+    CHECK_FALSE(again(layer_of(model, split, 8192)).contains("mlp out"));
 }
 
 TEST_CASE("recompute by op keeps what experts' tokens were exchanged to, but Qwen3's, and leaves out the router",
@@ -179,6 +181,28 @@ TEST_CASE("recompute by op keeps what experts' tokens were exchanged to, but Qwe
     model.architecture = "qwen3_moe";
     CHECK(exchanges() == 2);
     CHECK(kept("dispatch") == 0);
+}
+
+TEST_CASE("frameworks that do not gather again keep what tensor-parallel layers read, and experts' rows of all ranks",
+          "[INV-6]") {
+    ParallelPlan plan{.tp = 4};
+    KeptFormats const gathers{.gathered_copy = 2};
+    auto const more = [&](ModelSpec const& model, Recompute recompute) {
+        Block const layer = layer_of(model, plan);
+        return (layer.kept(recompute, gathers) - layer.kept(recompute, {})).base();
+    };
+    ModelSpec const dense = llama(4096, 32, 8, 1, 14336);
+    CHECK(more(dense, Recompute::none) == 0);  // every rank has all of it as it is
+    plan.sequence_parallel = Switch::on;
+    CHECK(more(dense, Recompute::none) == 2 * 2.0 * 4096 * 4096 * 3 / 4);
+    CHECK(more(dense, Recompute::full) == 0);
+    // Two experts of each token, in fp32; attention and the router read 2 bytes.
+    ModelSpec const experts = mixture(2048, 1, 8, 2, 5632);
+    CHECK(more(experts, Recompute::none) == (2 * 2.0 + 4 * 2) * 4096 * 2048 * 3 / 4);
+    plan.expert_tp = 4;
+    CHECK(more(experts, Recompute::none) == 2 * 2.0 * 4096 * 2048 * 3 / 4);
+    plan = {.tp = 1};
+    CHECK(more(dense, Recompute::none) == 0);
 }
 
 TEST_CASE("inputs of fp8 products are kept narrow where the framework does so, once or beside", "[INV-6]") {

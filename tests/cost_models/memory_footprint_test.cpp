@@ -194,6 +194,26 @@ TEST_CASE("a fused cross entropy needs its own bytes per logit, once", "[INV-21]
     CHECK(stage_memory(load, plan, memory).logits.base() == Approx(4e9));
 }
 
+TEST_CASE("a loss over a vocabulary that ranks share has bytes of its own, fused or not", "[INV-21]") {
+    FrameworkMemory memory = plain_memory();
+    memory.logits_bytes.value = 4;
+    memory.fused_logits_bytes.value = 3;
+    StageLoad load;
+    load.logits = 1e9;
+    ParallelPlan plan;
+    auto const logits = [&] { return stage_memory(load, plan, memory).logits.base(); };
+    plan.tp = 2;
+    CHECK(logits() == Approx(4e9));
+    memory.split_logits_bytes.value = 10;
+    CHECK(logits() == Approx(10e9));
+    plan.tp = 1;
+    CHECK(logits() == Approx(4e9));
+    plan.fused_cross_entropy = Switch::on;
+    CHECK(logits() == Approx(3e9));
+    plan.tp = 2;
+    CHECK(logits() == Approx(10e9));
+}
+
 TEST_CASE("ZeRO-3 gathers a framework's share of a layer at once", "[INV-21]") {
     FrameworkMemory memory = plain_memory();
     StageLoad load;
@@ -268,6 +288,23 @@ TEST_CASE("a backward under FSDP ends with the gradients of the last unit beside
     load.kept = 200 * units::GB;  // the forward's end holds more
     load.kept_by_layer = 25 * units::GB;
     CHECK(allocated(64) == Approx(12.0 / 64 * 13 + 200 + 2 * 1 + 2 * 1 + 2 * 1 + 4 * 3));
+}
+
+TEST_CASE("PyTorch's tensor parallelism has the gradient of the whole embedding before it is split", "[INV-21]") {
+    FrameworkMemory memory = fsdp_memory();
+    memory.end_units.value = 1;
+    StageLoad const load = units_of_billions();
+    ParallelPlan plan{.dp = 8, .zero = 3};
+    plan.tp = 4;
+    auto const allocated = [&] { return stage_memory(load, plan, memory).allocated() / units::GB; };
+    // Beside 12 bytes of state: weights, prefetched ones and gradients of a layer, and the head's buffer.
+    CHECK(allocated() == Approx(12.0 / 8 * 13 + 6 * 1 + 4 * 3));
+    memory.gathered_input_bytes.value = 2;
+    // With all gradients but this unit's: the gradient of four parts, this rank's, its gathered weights, the buffer of
+    // the last layer.
+    CHECK(allocated() == Approx(16.0 / 8 * 13 - 4.0 / 8 * 2 + (2 * 4 + 2 + 2) * 2 + 4 * 1));
+    plan.tp = 1;
+    CHECK(allocated() == Approx(12.0 / 8 * 13 + 6 * 1 + 4 * 3));
 }
 
 TEST_CASE("ZeRO 2 of FSDP holds shards, and 16-bit copies of all weights from forward to backward", "[INV-21]") {

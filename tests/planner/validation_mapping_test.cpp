@@ -408,6 +408,8 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(family("PyTorch FSDP2") == "torchtitan");
     CHECK(family("PyTorch 2.11.0 FSDP2 compiled, one device") == "torchtitan");
     CHECK(family("PyTorch 2.11.0 FSDP2 eager, one device") == "fsdp");
+    CHECK(family("torchtitan eager 0.2.2 (PyTorch 2.15.0)") == "fsdp");
+    CHECK(family("torchtitan compiled, loss eager, 0.2.2 (PyTorch 2.15.0)") == "torchtitan");
     CHECK(family("GPT-NeoX") == "deepspeed");
     CHECK(family("PyTorch 2.11.0 eager, one device") == "pytorch");
     CHECK(family("PyTorch DDP") == "pytorch");
@@ -416,6 +418,24 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(family("DeepSpeed (HF)") == "deepspeed");
     CHECK(family("JAX 0.11.2 (XLA), one device") == "maxtext");
     CHECK(family("an unheard-of stack") == "generic");
+}
+
+TEST_CASE("torchtitan that runs op by op has the memory of eager code, in its own units") {
+    TrainingRow row = complete_row();
+    auto const memory = [&](std::string const& text) {
+        row.framework = text;
+        return built(row).framework->memory;
+    };
+    FrameworkMemory const eager = memory("PyTorch 2.11.0 FSDP2 eager");
+    CHECK(eager.end_units.value == 0);
+    CHECK(memory("PyTorch 2.11.0 FSDP2 eager, groups as torchtitan").end_units.value == 1);
+    CHECK(memory("PyTorch 2.11.0 FSDP2 eager, groups as torchtitan").norm_copy_bytes.value ==
+          eager.norm_copy_bytes.value);
+    CHECK(memory("torchtitan eager 0.2.2").end_units.value == 1);
+    CHECK(memory("torchtitan eager 0.2.2").norm_copy_bytes.value == 0);
+    CHECK(memory("torchtitan eager 0.2.2").logits_bytes.value == eager.logits_bytes.value);
+    CHECK(memory("torchtitan compiled, loss eager, 0.2.2").logits_bytes.value == eager.logits_bytes.value);
+    CHECK(memory("torchtitan compiled 0.2.2").logits_bytes.value < eager.logits_bytes.value);
 }
 
 TEST_CASE("torchtune with torch.compile has the constants of compiled steps, without those of eager ones") {

@@ -172,3 +172,18 @@ TEST_CASE("a torchtitan file for another of its models is refused", "[import]") 
     CHECK_THROWS_WITH(read("qwen3", "30B-A3B", "llama-3.1-8b"), contains("48 layers"));
     CHECK(read("llama3", "my_own", "llama-3.1-8b").ignored == std::vector<std::string>{"model.flavor"});
 }
+
+TEST_CASE("torchtitan's own models are called by its names, others are left to be filled in", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    plan.zero = 3;
+    auto const called = [&](char const* preset, std::string const& family, std::string const& flavor) {
+        CAPTURE(preset);
+        CHECK(writes(exported("torchtitan", preset, plan),
+                     fmt::format("name = \"{}\"\nflavor = \"{}\"\n", family, flavor)));
+    };
+    called("llama-3.1-8b", "llama3", "8B");
+    called("qwen3-30b-a3b-2507", "qwen3", "30B-A3B");
+    called("deepseek-v3", "deepseek_v3", "671B");
+    called("gpt-oss-20b", "gpt_oss", "20b");
+    called("llama-3.2-1b", "REPLACE_WITH_MODEL_NAME", "REPLACE_WITH_MODEL_FLAVOR");
+}
