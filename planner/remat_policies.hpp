@@ -18,6 +18,8 @@ inline constexpr RematPolicy remat_minimal_with_context{
 inline constexpr RematPolicy remat_minimal{.name = "minimal",
                                            .again = {RecomputeModule::core_attn, RecomputeModule::layernorm,
                                                      RecomputeModule::mlp_act, RecomputeModule::moe_act}};
+/// What `minimal` keeps, in host memory.
+inline constexpr RematPolicy remat_minimal_offloaded{.name = "minimal_offloaded", .again = remat_minimal.again};
 inline constexpr RematPolicy remat_save_dot_except_mlp{
     .name = "save_dot_except_mlp",
     .again = {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp, RecomputeModule::moe}};

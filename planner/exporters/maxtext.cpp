@@ -62,6 +62,7 @@ void translate_experts(Translation& t, ModelSpec const& model) {
 /// The policy that keeps what the plan keeps, or least less.
 RematPolicy const& saving_policy(ParallelPlan const& p) {
     RecomputeModules const again = p.recompute_modules;
+    if (offloads_activations(p)) return remat_minimal_offloaded;
     if (p.recompute == Recompute::none) return remat_minimal_with_context;
     if (again.has(RecomputeModule::mlp) || again.has(RecomputeModule::moe)) return remat_save_dot_except_mlp;
     return again.has(RecomputeModule::core_attn) ? remat_minimal : remat_minimal_with_context;
@@ -70,9 +71,12 @@ RematPolicy const& saving_policy(ParallelPlan const& p) {
 void translate_recompute(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
     t.replace(&ParallelPlan::recompute_layers, std::int64_t{0}, "recompute_layers", "a policy holds for all layers");
-    if (p.recompute == Recompute::full) return;
+    if (p.recompute == Recompute::full && !offloads_activations(p)) return;
     auto const& [name, again] = saving_policy(p);
-    if (p.recompute == Recompute::none)
+    if (p.recompute == Recompute::full)
+        t.replace(&ParallelPlan::recompute, Recompute::selective, "recompute",
+                  "remat_policy is either full or {}; the file has {}", name, name);
+    else if (p.recompute == Recompute::none)
         t.replace(&ParallelPlan::recompute, Recompute::selective, "recompute",
                   "XLA always recomputes what is cheap: {} is the least", name);
     RecomputeModules const all = again & modules_of(model);
@@ -102,8 +106,6 @@ void translate_step(Translation& t, LaunchPlan const& launch) {
         t.replace(&ParallelPlan::attention, AttentionKernel::unfused, "attention", "the compiler fuses the softmax");
     t.replace(&ParallelPlan::fused_cross_entropy, Switch::off, "fused_cross_entropy",
               "XLA decides what is fused (num_vocab_tiling cuts the loss into pieces)");
-    if (offloads_activations(p) && p.recompute == Recompute::full)
-        t.cannot("offload", "remat_policy is either full or minimal_offloaded; the file has minimal_offloaded");
 }
 
 /// Names of MaxText's own models (files of configs/models) that are presets here.
@@ -230,8 +232,8 @@ std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
                     device_share(sequences, launch.plan.world_size()), p.pp > 1 ? 1 : launch.microbatches());
     out += fmt::format("max_target_length: {}\nsteps: {}\nlearning_rate: {:.4e}\n", launch.workload.sequence,
                        launch.settings.steps, launch.settings.learning_rate);
-    std::string_view policy = p.recompute == Recompute::full ? "full" : saving_policy(p).name;
-    if (offloads_activations(p)) policy = "minimal_offloaded";
+    bool const saves = p.recompute != Recompute::full || offloads_activations(p);
+    std::string_view const policy = saves ? saving_policy(p).name : "full";
     out += fmt::format("remat_policy: \"{}\"\n", policy);
     out += fmt::format("attention: \"{}\"\n", p.attention == AttentionKernel::unfused ? "dot_product"
                                               : tpu                                   ? "flash"

@@ -8,6 +8,10 @@
 namespace sextant {
 namespace {
 
+/// Schedules with weight halves of their own, which PyTorch refuses for compiled layers.
+/// Source: torch/distributed/pipelining/schedules.py of PyTorch 2.15, _check_torch_compile_compatibility.
+bool puts_weights_off(Schedule schedule) { return schedule == Schedule::zb_v || schedule == Schedule::dualpipe_v; }
+
 void translate_schedule(Translation& t, std::int64_t microbatches) {
     ParallelPlan& p = t.plan;
     if (p.pp == 1) {
@@ -25,6 +29,10 @@ void translate_schedule(Translation& t, std::int64_t microbatches) {
             "torch.distributed.pipelining has no {}; the file runs 1F1B ('sextant simulate --write-schedule' writes "
             "the schedule itself, for pipeline_parallel_schedule_csv)",
             name_of(p.schedule));
+    if (puts_weights_off(p.schedule))
+        t.cannot("schedule",
+                 "PyTorch refuses compiled layers in {}: they run op by op, slower and with more memory than predicted",
+                 torchtitan_schedule(p.schedule));
     std::int64_t const rounds = std::max<std::int64_t>(1, microbatches / p.pp);
     if (p.schedule == Schedule::one_f_one_b && microbatches < p.pp)
         t.cannot("micro_batch", "1F1B wants as many microbatches as stages: PyTorch refuses {} on {}", microbatches,
@@ -139,7 +147,7 @@ void note_narrow(Translation& t, ModelSpec const& model) {
     if (model.moe && !torchtitan_narrows_experts(p, model))
         t.cannot("precision",
                  "torchtitan multiplies experts in float8 without pipeline and context parallelism only: here in bf16");
-    if (!torchtitan_compiles(p))
+    if (p.precision == Precision::mxfp8 && p.tp > 1)
         t.cannot("precision",
                  "torchtitan refuses to compile layers in mxfp8 with tensor parallelism: they run as they are, slower "
                  "than predicted");
@@ -223,7 +231,9 @@ bool torchtitan_narrows_experts(ParallelPlan const& p, ModelSpec const& model) {
     return model.moe && is_narrow(p.precision) && (p.precision == Precision::mxfp8 || alone);
 }
 
-bool torchtitan_compiles(ParallelPlan const& p) { return p.precision != Precision::mxfp8 || p.tp == 1; }
+bool torchtitan_compiles(ParallelPlan const& p) {
+    return !puts_weights_off(p.schedule) && (p.precision != Precision::mxfp8 || p.tp == 1);
+}
 
 void translate_for_torchtitan(Translation& t, LaunchPlan const& launch) {
     t.leave_out_adapters();

@@ -203,6 +203,16 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::before_pipeline_fix(Trainin
     });
 }
 
+/// torchtitan before 0.1: logits in fp32, with an eager loss: 2 bytes of the product's result, 4 of theirs, 4 of the
+/// softmax, as many of the gradients of both, 2 of the product's. Source: three rows of torchao, 51.2 GB reserved where
+/// later releases reserve 33.2 (with 20 bytes 50.4).
+std::shared_ptr<FrameworkProfile const> CaseBuilder::first_torchtitan() {
+    return framework_changed("torchtitan", "before 0.1", [](FrameworkMemory& m) {
+        m.logits_bytes.value = m.logits_bytes_reserved.value = 20;
+        m.repeated_key_value_bytes.value = 2;
+    });
+}
+
 /// FSDP2 with the units of torchtitan that runs op by op: eager code's constants but for the ends, and torchtitan's own
 /// code neither repeats keys and values nor copies what attention leaves. Where its loss alone is eager, logits are as
 /// wide as eager code has them. Source: peaks tracked on fake tensors (hardware_profiles/measurements).
@@ -261,6 +271,7 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
     }
     if (family == "nanotron" && row.notes_have("after_pp_fix=False")) return before_pipeline_fix(row);
     if (row.framework_has("torchtitan") && row.framework_has("eager")) return eager_torchtitan(row);
+    if (family == "torchtitan" && row.notes_have("torchtitan 0.0")) return first_torchtitan();
     if (family == fallback_family) out.assumptions.emplace_back("constants of no framework in particular");
     if (out.cluster->accelerator.name.starts_with("gh200")) return beside_a_system(std::string(family));
     return framework_named(std::string(family));

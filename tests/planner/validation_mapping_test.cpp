@@ -436,6 +436,10 @@ TEST_CASE("torchtitan that runs op by op has the memory of eager code, in its ow
     CHECK(memory("torchtitan eager 0.2.2").logits_bytes.value == eager.logits_bytes.value);
     CHECK(memory("torchtitan compiled, loss eager, 0.2.2").logits_bytes.value == eager.logits_bytes.value);
     CHECK(memory("torchtitan compiled 0.2.2").logits_bytes.value < eager.logits_bytes.value);
+    row.notes = "torchao 0.10, torchtitan 0.0.2";
+    CHECK(memory("torchtitan FSDP2 + torch.compile").logits_bytes.value > eager.logits_bytes.value);
+    row.notes = "torchtitan 0.1.0";
+    CHECK(memory("torchtitan FSDP2 + torch.compile").logits_bytes.value < eager.logits_bytes.value);
 }
 
 TEST_CASE("torchtune with torch.compile has the constants of compiled steps, without those of eager ones") {

@@ -108,6 +108,18 @@ TEST_CASE("MaxText's policies run again what they are said to, and keep no more 
     CHECK_FALSE(notes(written(plan, "tpu-v5p"), "", "recompute_modules"));
 }
 
+TEST_CASE("MaxText offloads what its policy minimal keeps, whatever runs again in the plan", "[export]") {
+    for (Recompute const recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+        ParallelPlan const plan{.dp = 8, .recompute = recompute, .offload = Offload::activations};
+        Export const e = written(plan, "tpu-v5p");
+        CHECK(writes(e, "remat_policy: \"minimal_offloaded\"\n"));
+        CHECK(e.expressed.recompute == Recompute::selective);
+        CHECK(e.expressed.recompute_modules.has(RecomputeModule::core_attn));
+        CHECK(notes(e, "the policy minimal_offloaded", "recompute_modules"));
+        CHECK(notes(e, "either full or minimal_offloaded", "recompute") == (recompute == Recompute::full));
+    }
+}
+
 TEST_CASE("MaxText's own models are called by its names, others are left to be filled in", "[export]") {
     for (auto const& [ours, theirs] :
          {std::pair{"llama-3.1-8b", "llama3.1-8b"}, std::pair{"gemma-2-9b", "gemma2-9b"},

@@ -187,3 +187,16 @@ TEST_CASE("torchtitan's own models are called by its names, others are left to b
     called("gpt-oss-20b", "gpt_oss", "20b");
     called("llama-3.2-1b", "REPLACE_WITH_MODEL_NAME", "REPLACE_WITH_MODEL_FLAVOR");
 }
+
+TEST_CASE("torchtitan does not compile layers where PyTorch's schedule refuses them, and says so", "[export]") {
+    auto const in = [](Schedule schedule) {
+        ParallelPlan const plan{.dp = 2, .pp = 2, .vpp = 2, .schedule = schedule};
+        return exported("torchtitan", "llama-3.1-8b", plan);
+    };
+    for (Schedule const schedule : {Schedule::zb_v, Schedule::dualpipe_v}) {
+        CHECK(writes(in(schedule), "components = [\"loss\"]\n"));
+        CHECK(notes(in(schedule), "refuses compiled layers", "schedule"));
+    }
+    CHECK(writes(in(Schedule::interleaved), "components = [\"model\", \"loss\"]\n"));
+    CHECK_FALSE(notes(in(Schedule::interleaved), "refuses compiled layers", "schedule"));
+}
