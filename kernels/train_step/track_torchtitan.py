@@ -7,7 +7,7 @@ first, as torch.cuda.max_memory_allocated counts it without workspaces of librar
 
     python3 track_torchtitan.py --models llama3:8B --gpus 8 --seq 8192 --recompute none,op,full --out tracked.csv
     python3 track_torchtitan.py --models llama3:70B --layers 16 --gpus 64 --tp 8 --recompute op --out tracked.csv --resume
-    python3 track_torchtitan.py --models qwen3:30B-A3B --layers 8 --gpus 64 --ep 8 --recompute op,full --out tracked.csv --resume
+    python3 track_torchtitan.py --models qwen3:30B-A3B --layers 8 --gpus 64 --ep 8 --recompute none,full --out tracked.csv --resume
 
 Needs rows.py, steps.py and tracking.py beside it, PyTorch 2.11 or later and torchtitan 0.2 (pip install torchtitan==0.2.2); no GPU.
 Compiled layers and losses allocate as Inductor's code for the CPU does, without running: the peak of compiled layers is what an H200
@@ -31,8 +31,8 @@ from rows import RowFile, add_missing, add_out_options, require_new_or_resumed, 
 from steps import HEADER
 from tracking import compile_for_fake_tensors, fuse_norms, peak_of
 
-FAMILIES = ("llama3", "qwen3", "deepseek_v3")
-PRESETS = {"deepseek_v3:16B": "deepseek-v2-lite", "qwen3:8B": "qwen3-8b", "qwen3:14B": "qwen3-14b", "qwen3:30B-A3B": "qwen3-30b-a3b"}
+FAMILIES = ("llama3", "qwen3")  # whose attention is PyTorch's own
+PRESETS = {"qwen3:8B": "qwen3-8b", "qwen3:14B": "qwen3-14b", "qwen3:30B-A3B": "qwen3-30b-a3b"}
 RECOMPUTE = {"none": "none", "full": "full", "op": "selective op"}  # as torchtitan's users say it
 
 
@@ -81,7 +81,7 @@ def columns_of(name, args):
     spec, shape = shape_of(name, args)
     model = model_of(spec, shape, config_of(2048, 1, "none", args))
     heads = shape.n_heads
-    if name in PRESETS and not args.layers:  # has what a row cannot say: norms of queries and keys, latents
+    if name in PRESETS and not args.layers:  # has what a row cannot say: norms of queries and keys
         return {"model": PRESETS[name]}
     first = model.layers["0"]
     columns = {
@@ -111,13 +111,12 @@ def allow_processors_attention():
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.experimental import register_sharding
 
-    import torchtitan.models.deepseek_v3.infra.parallelize as deepseek_v3
     import torchtitan.models.llama3.infra.parallelize as llama3
     import torchtitan.models.qwen3.infra.parallelize as qwen3
 
     forward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
     backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
-    for module in (llama3, qwen3, deepseek_v3):
+    for module in (llama3, qwen3):
         module._op_sac_save_list.add(forward)
 
     def by_heads(outputs, tensors, others):
@@ -235,7 +234,7 @@ def key_of(row):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", required=True, type=lambda text: text.split(","), help="family:flavor of torchtitan: llama3:8B, qwen3:1.7B")
+    parser.add_argument("--models", required=True, type=lambda text: text.split(","), help="family:flavor of torchtitan: llama3:8B, qwen3:30B-A3B")
     parser.add_argument("--layers", type=int, default=0, help="fewer than the model has")
     parser.add_argument("--gpus", type=int, required=True, help="devices in all")
     parser.add_argument("--tp", type=int, default=1)
@@ -262,13 +261,24 @@ def parse_arguments():
         known = get_train_spec(family).model_args
         if flavor not in known:
             parser.error(f"--models {name}: no flavor of {family} ({', '.join(known)})")
+        if known[flavor].attn_type != "sdpa":
+            parser.error(f"--models {name}: its attention is not PyTorch's own ({known[flavor].attn_type})")
         if getattr(known[flavor], "enable_weight_tying", False):
             parser.error(f"--models {name}: torchtitan 0.2 does not shard tied embeddings under this PyTorch")
-        if args.layers and family == "deepseek_v3":
-            parser.error(f"--layers: not of {name}, of which a row cannot say all sizes")
+        if args.ep > 1 and not is_moe(known[flavor]):
+            parser.error(f"--ep {args.ep}: {name} has no experts")
     for mode in args.recompute:
-        if mode not in RECOMPUTE and not mode.isdigit():
+        if mode not in RECOMPUTE and not (mode.isdigit() and int(mode) > 0):
             parser.error(f"--recompute {mode}: none, op, full or a number")
+        if mode == "op" and args.ep > 1:
+            parser.error("--recompute op: not with --ep, where compiled modules differ from pass to pass under the tracker")
+    for option in ("gpus", "tp", "ep", "replicate", "accumulate"):
+        if getattr(args, option) < 1:
+            parser.error(f"--{option} {getattr(args, option)}: 1 or more")
+    if args.layers < 0 or min(args.seq + args.batch) < 1:
+        parser.error("--layers, --seq and --batch: positive numbers")
+    if any(seq % args.tp for seq in args.seq):
+        parser.error(f"--seq: multiples of tp ({args.tp})")
     if args.gpus % (args.tp * args.replicate) or args.gpus == args.tp * args.replicate:
         parser.error(f"--gpus {args.gpus}: two times tp x replicate ({args.tp * args.replicate}) or more: one rank alone has no FSDP")
     if args.gpus // args.replicate % args.ep:
