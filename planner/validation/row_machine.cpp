@@ -203,12 +203,17 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::before_pipeline_fix(Trainin
     });
 }
 
+/// Of a logit of a rank under an eager loss_parallel: PyTorch makes arrays of 28 bytes of it more than for a
+/// compiled one. Source: 13.74 and 6.38 GB of one step (kernels/train_step/track_torchtitan.py, tp 4).
+constexpr double eager_split_logit = 38;
+
 /// torchtitan before 0.1: logits in fp32, with an eager loss: 2 bytes of the product's result, 4 of theirs, 4 of the
 /// softmax, as many of the gradients of both, 2 of the product's. Source: three rows of torchao, 51.2 GB reserved where
 /// later releases reserve 33.2 (with 20 bytes 50.4).
 std::shared_ptr<FrameworkProfile const> CaseBuilder::first_torchtitan() {
     return framework_changed("torchtitan", "before 0.1", [](FrameworkMemory& m) {
         m.logits_bytes.value = m.logits_bytes_reserved.value = 20;
+        m.split_logits_bytes.value = eager_split_logit;
         m.repeated_key_value_bytes.value = 2;
     });
 }
@@ -218,7 +223,10 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::first_torchtitan() {
 /// wide as eager code has them. Source: peaks tracked on fake tensors (hardware_profiles/measurements).
 std::shared_ptr<FrameworkProfile const> CaseBuilder::eager_torchtitan(TrainingRow const& row) {
     if (row.framework_has("loss eager"))
-        return framework_changed("torchtitan", "eager loss", [](FrameworkMemory& m) { m.logits_bytes.value = 12; });
+        return framework_changed("torchtitan", "eager loss", [](FrameworkMemory& m) {
+            m.logits_bytes.value = 12;
+            m.split_logits_bytes.value = eager_split_logit;
+        });
     bool const own = row.framework_has("torchtitan eager");
     return framework_changed("fsdp", own ? "torchtitan" : "units as torchtitan", [&](FrameworkMemory& m) {
         m.end_units.value = 1;
