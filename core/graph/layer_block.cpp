@@ -93,8 +93,9 @@ double exchanged_bytes(Op const& op, ParallelPlan const& plan) {
 /// What torchtitan's policy by op keeps of a layer beside its input: the results of the first, third, ... matrix
 /// product (the router's is not counted), of the attention core, of reduce-scatters and of exchanges, but not what the
 /// layer ends with: a compiler drops what no backward pass reads. All else runs again up to the last product, needed or
-/// not. Source: torchtitan 0.2.2, distributed/activation_checkpoint.py; peaks tracked on fake tensors.
-void apply_op_policy(BlockBuilder& b) {
+/// not. The modules of a layer with experts are compiled one by one inside the policy, which sees no product of theirs:
+/// all run again. Source: torchtitan 0.2.2, distributed/activation_checkpoint.py; peaks tracked on fake tensors.
+void apply_op_policy(BlockBuilder& b, LayerKind layer) {
     if (!recomputes_by_op(b.plan)) return;
     for (SavedTensor& tensor : b.block.saved)
         if (tensor.name != softmax_statistics && tensor.name != attention_output) tensor.dropped_by = Rerun::selective;
@@ -105,7 +106,7 @@ void apply_op_policy(BlockBuilder& b) {
         auto const is = [&](CollectiveKind kind) { return collective != nullptr && collective->kind == kind; };
         bool const scatters = is(CollectiveKind::reduce_scatter);
         if (op.rerun == Rerun::to_the_end) continue;
-        if (gemm != nullptr && op.name != router_product && ++products % 2 == 1) {
+        if (gemm != nullptr && !layer.moe && ++products % 2 == 1) {
             b.keep(op.name, "2 T n: result", 2 * static_cast<double>(gemm->m) * static_cast<double>(gemm->n));
         } else if (scatters && op.in(Pass::forward)) {
             b.keep(op.name, "2 T h / t: result", collective->bytes.base() / static_cast<double>(b.plan.tp));
@@ -138,7 +139,7 @@ Block build_half_layer(BlockBuilder b, LayerKind kind) {
         append_feed_forward(b, kind);
     b.residual("residual");
     mark_the_end(b, kind);
-    apply_op_policy(b);
+    apply_op_policy(b, kind);
     b.hold(layer_parameters(b.model, kind));
     return std::move(b.block);
 }
@@ -181,7 +182,7 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
         b.residual("residual");
     }
     mark_the_end(b, kind);
-    apply_op_policy(b);
+    apply_op_policy(b, kind);
     b.hold(layer_parameters(model, kind));
     return std::move(b.block);
 }
