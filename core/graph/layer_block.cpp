@@ -68,11 +68,12 @@ void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input, 
     if (input == NormInput::own) b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
     b.module(RecomputeModule::layernorm, [&] {
         b.norm(name);
-        if (output != NormOutput::dropped)
+        if (output != NormOutput::dropped) {
             b.keep_input("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden, narrow_of(output));
-        double const of_others = static_cast<double>(b.tokens) - b.norm_tokens;
-        if (of_others > 0 && output != NormOutput::dropped)
-            b.keep_copy(KeptCopy::gathered, "linear input of the other ranks", "T h (1 - 1/t)", of_others * b.hidden);
+            if (double const of_others = static_cast<double>(b.tokens) - b.norm_tokens; of_others > 0)
+                b.keep_copy(KeptCopy::gathered, "linear input of the other ranks", "T h (1 - 1/t)",
+                            of_others * b.hidden);
+        }
         b.keep_copy(KeptCopy::norm, "copies around a norm", "T h [/t with SP]", b.norm_tokens * b.hidden);
     });
 }
@@ -91,7 +92,7 @@ double exchanged_bytes(Op const& op, ParallelPlan const& plan) {
 }
 
 /// What torchtitan's policy by op keeps of a layer beside its input: the results of the first, third, ... matrix
-/// product (the router's is not counted), of the attention core, of reduce-scatters and of exchanges, but not what the
+/// product, of the attention core, of reduce-scatters and of exchanges, but not what the
 /// layer ends with: a compiler drops what no backward pass reads. All else runs again up to the last product, needed or
 /// not. The modules of a layer with experts are compiled one by one inside the policy, which sees no product of theirs:
 /// all run again. Source: torchtitan 0.2.2, distributed/activation_checkpoint.py; peaks tracked on fake tensors.

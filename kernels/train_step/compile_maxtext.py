@@ -25,7 +25,7 @@ from pathlib import Path
 import yaml
 
 from rows import RowFile, add_missing, add_out_options, require_new_or_resumed, sizes
-from steps import HEADER
+from steps import HEADER, asked_for
 
 # MaxText counts TensorCores in the names of these, and chips in those of the others.
 CHIPS = {"v4": ("TPU v4", 2), "v5p": ("TPU v5p", 2), "v5e": ("TPU v5e", 1), "v6e": ("TPU v6e", 1)}
@@ -160,7 +160,7 @@ def row_of(name, batch, seq, remat, args):
 def key_of(row):
     """What was asked for, settings among the notes."""
     settings = row["notes"].removeprefix(OUT_OF_MEMORY).split(SETTINGS_END)[0]
-    return tuple(str(row[c]) for c in HEADER if c not in ("source_ref", "peak_mem_gb_per_gpu", "notes")) + (settings,)
+    return asked_for(row) + (settings,)
 
 
 def parse_arguments():

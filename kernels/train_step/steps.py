@@ -96,6 +96,11 @@ def fill_times(row, states, seconds, losses, peak_bytes, memory_note):
     )
 
 
+def asked_for(row):
+    """All columns but those of the measurement and the notes."""
+    return tuple(str(row[c]) for c in HEADER if c not in ("source_ref", "peak_mem_gb_per_gpu", "notes"))
+
+
 def key_of(row, states):
     """What tells rows of one file apart; states as in "fp32"."""
     columns = ("model", "seq_len", "micro_batch", "gpu", "num_gpus", "framework", "zero_stage", "recompute")

@@ -23,13 +23,11 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 import torch
-import torch.distributed as dist
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from rows import RowFile, add_missing, add_out_options, require_new_or_resumed, sizes
-from steps import HEADER
-from tracking import compile_for_fake_tensors, fuse_norms, peak_of
+from steps import HEADER, asked_for
+from tracking import compile_for_fake_tensors, fake_devices, fill_peak, fuse_norms, peak_of
 
 FAMILIES = ("llama3", "qwen3")  # whose attention is PyTorch's own
 PRESETS = {"qwen3:8B": "qwen3-8b", "qwen3:14B": "qwen3-14b", "qwen3:30B-A3B": "qwen3-30b-a3b"}
@@ -55,7 +53,7 @@ def config_of(seq, batch, recompute, args):
 
 
 def is_moe(shape):
-    return getattr(shape, "moe_enabled", hasattr(shape, "moe_args"))
+    return getattr(shape, "moe_enabled", False)
 
 
 def shape_of(name, args):
@@ -154,8 +152,7 @@ def tracked_peak(name, seq, batch, recompute, args):
 
     parallel_dims.device_type = "cpu"
     torch._dynamo.reset()
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=args.gpus)
-    try:
+    with fake_devices(args.gpus):
         job = config_of(seq, batch, recompute, args)
         degrees = parallel_dims.ParallelDims(
             dp_replicate=args.replicate, dp_shard=-1, cp=1, tp=args.tp, pp=1, ep=args.ep, etp=1, world_size=args.gpus
@@ -178,12 +175,7 @@ def tracked_peak(name, seq, batch, recompute, args):
                     del logits  # as torchtitan does, before the backward pass
                     loss.backward()
 
-            one_pass()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
             return peak_of(one_pass, args.accumulate, model, optimizer)
-    finally:
-        dist.destroy_process_group()
 
 
 def empty_row(name, seq, batch, recompute, args):
@@ -217,19 +209,9 @@ def empty_row(name, seq, batch, recompute, args):
 def row_of(name, seq, batch, recompute, args):
     row = empty_row(name, seq, batch, recompute, args)
     peak = tracked_peak(name, seq, batch, recompute, args)
-    row["peak_mem_gb_per_gpu"] = f"{peak['Total'] / 1e9:.4f}"
     groups = f"FSDP={row['dp'] // args.replicate}; " if args.replicate > 1 else ""
-    row["notes"] = (
-        f"{groups}states=fp32 with bf16 copies by FSDP; peak is max allocated, tracked on fake tensors and not measured on a device "
-        "(no workspaces); no time"
-    )
-    if args.verbose:
-        print({kind: round(size / 1e9, 4) for kind, size in peak.items()}, file=sys.stderr)
+    fill_peak(row, peak, f"{groups}states=fp32 with bf16 copies by FSDP", args.verbose)
     return row
-
-
-def key_of(row):
-    return tuple(str(row[column]) for column in HEADER if column not in ("source_ref", "peak_mem_gb_per_gpu", "notes"))
 
 
 def parse_arguments():
@@ -294,9 +276,9 @@ def main():
     compile_for_fake_tensors()
     allow_processors_attention()
     file = RowFile(args.out, HEADER)
-    have = {key_of(row) for row in file.rows}
+    have = {asked_for(row) for row in file.rows}
     todo = [(m, s, b, r) for m in args.models for r in args.recompute for s in args.seq for b in args.batch]
-    key = lambda *step: key_of(empty_row(*step, args))
+    key = lambda *step: asked_for(empty_row(*step, args))
     label = lambda name, seq, batch, recompute: f"{name} seq {seq} batch {batch} recompute {recompute}"
     add_missing(file, have, todo, key, label, lambda *step: row_of(*step, args))
     return 0

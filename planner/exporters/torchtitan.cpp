@@ -1,6 +1,7 @@
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/exporters/torchtitan_translation.hpp"
+#include "planner/torchtitan_models.hpp"
 
 #include <algorithm>
 #include <array>
@@ -117,41 +118,12 @@ std::string checkpoints(LaunchPlan const& launch, ParallelPlan const& p, ModelSp
     return out + "async_mode = \"async\"\n";
 }
 
-/// What torchtitan calls presets that it has, too. Source: torchtitan 0.2.2, torchtitan/models/*/__init__.py.
-struct OwnModel {
-    std::string_view preset, family, flavor;
-};
-constexpr std::array own_models{
-    OwnModel{"llama-3-8b", "llama3", "8B"},
-    OwnModel{"llama-3.1-8b", "llama3", "8B"},
-    OwnModel{"llama-3-70b", "llama3", "70B"},
-    OwnModel{"llama-3.1-70b", "llama3", "70B"},
-    OwnModel{"llama-3.3-70b", "llama3", "70B"},
-    OwnModel{"llama-3.1-405b", "llama3", "405B"},
-    OwnModel{"llama-4-scout-17b-16e", "llama4", "17bx16e_irope"},
-    OwnModel{"llama-4-maverick-17b-128e", "llama4", "17bx128e_irope"},
-    OwnModel{"qwen3-0.6b", "qwen3", "0.6B"},
-    OwnModel{"qwen3-1.7b", "qwen3", "1.7B"},
-    OwnModel{"qwen3-4b", "qwen3", "4B"},
-    OwnModel{"qwen3-4b-2507", "qwen3", "4B"},
-    OwnModel{"qwen3-8b", "qwen3", "8B"},
-    OwnModel{"qwen3-14b", "qwen3", "14B"},
-    OwnModel{"qwen3-32b", "qwen3", "32B"},
-    OwnModel{"qwen3-30b-a3b", "qwen3", "30B-A3B"},
-    OwnModel{"qwen3-30b-a3b-2507", "qwen3", "30B-A3B"},
-    OwnModel{"qwen3-235b-a22b", "qwen3", "235B-A22B"},
-    OwnModel{"qwen3-235b-a22b-2507", "qwen3", "235B-A22B"},
-    OwnModel{"deepseek-v2-lite", "deepseek_v3", "16B"},
-    OwnModel{"deepseek-v2", "deepseek_v3", "236B"},
-    OwnModel{"deepseek-v3", "deepseek_v3", "671B"},
-    OwnModel{"gpt-oss-20b", "gpt_oss", "20b"},
-    OwnModel{"gpt-oss-120b", "gpt_oss", "120b"},
-};
-
 std::string model_lines(std::string const& preset) {
-    auto const found =
-        std::find_if(own_models.begin(), own_models.end(), [&](OwnModel const& own) { return own.preset == preset; });
-    if (found != own_models.end()) return fmt::format("name = \"{}\"\nflavor = \"{}\"\n", found->family, found->flavor);
+    auto const found = std::find_if(torchtitan_models.begin(), torchtitan_models.end(), [&](TorchtitanModel const& m) {
+        return std::find(m.presets.begin(), m.presets.end(), preset) != m.presets.end();
+    });
+    if (found != torchtitan_models.end())
+        return fmt::format("name = \"{}\"\nflavor = \"{}\"\n", found->family, found->flavor);
     return "# name and flavor are torchtitan's own; this plan is for " + comment_text(preset) +
            "\nname = \"REPLACE_WITH_MODEL_NAME\"\nflavor = \"REPLACE_WITH_MODEL_FLAVOR\"\n";
 }

@@ -12,6 +12,9 @@ namespace {
 /// Source: torch/distributed/pipelining/schedules.py of PyTorch 2.15, _check_torch_compile_compatibility.
 bool puts_weights_off(Schedule schedule) { return schedule == Schedule::zb_v || schedule == Schedule::dualpipe_v; }
 
+/// Layers that torchtitan refuses to compile.
+bool splits_mxfp8(ParallelPlan const& p) { return p.precision == Precision::mxfp8 && p.tp > 1; }
+
 void translate_schedule(Translation& t, std::int64_t microbatches) {
     ParallelPlan& p = t.plan;
     if (p.pp == 1) {
@@ -147,7 +150,7 @@ void note_narrow(Translation& t, ModelSpec const& model) {
     if (model.moe && !torchtitan_narrows_experts(p, model))
         t.cannot("precision",
                  "torchtitan multiplies experts in float8 without pipeline and context parallelism only: here in bf16");
-    if (p.precision == Precision::mxfp8 && p.tp > 1)
+    if (splits_mxfp8(p))
         t.cannot("precision",
                  "torchtitan refuses to compile layers in mxfp8 with tensor parallelism: they run as they are, slower "
                  "than predicted");
@@ -231,9 +234,7 @@ bool torchtitan_narrows_experts(ParallelPlan const& p, ModelSpec const& model) {
     return model.moe && is_narrow(p.precision) && (p.precision == Precision::mxfp8 || alone);
 }
 
-bool torchtitan_compiles(ParallelPlan const& p) {
-    return !puts_weights_off(p.schedule) && (p.precision != Precision::mxfp8 || p.tp == 1);
-}
+bool torchtitan_compiles(ParallelPlan const& p) { return !puts_weights_off(p.schedule) && !splits_mxfp8(p); }
 
 void translate_for_torchtitan(Translation& t, LaunchPlan const& launch) {
     t.leave_out_adapters();

@@ -4,6 +4,7 @@
 #include "planner/importers/argument_reader.hpp"
 #include "planner/importers/foreign_plan.hpp"
 #include "planner/importers/toml_values.hpp"
+#include "planner/torchtitan_models.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,39 +25,12 @@ constexpr std::array schedule_classes{ScheduleClass{"1F1B", Schedule::one_f_one_
                                       ScheduleClass{"DualPipeV", Schedule::dualpipe_v, 2},
                                       ScheduleClass{"InterleavedZeroBubble", Schedule::interleaved, 2}};
 
-/// Sizes of torchtitan's own models; debug models and those of other versions are not known.
-/// Source: torchtitan 0.2.2, torchtitan/models/*/__init__.py.
-struct Flavor {
-    std::string_view model, name;
-    std::int64_t layers, hidden, heads, kv_heads, experts;
-};
-constexpr std::array flavors{Flavor{"llama3", "8B", 32, 4096, 32, 8, 0},
-                             Flavor{"llama3", "70B", 80, 8192, 64, 8, 0},
-                             Flavor{"llama3", "405B", 126, 16384, 128, 8, 0},
-                             Flavor{"llama4", "17bx16e", 48, 5120, 40, 8, 16},
-                             Flavor{"llama4", "17bx128e", 48, 5120, 40, 8, 128},
-                             Flavor{"llama4", "17bx16e_irope", 48, 5120, 40, 8, 16},
-                             Flavor{"llama4", "17bx128e_irope", 48, 5120, 40, 8, 128},
-                             Flavor{"deepseek_v3", "16B", 27, 2048, 16, 16, 64},
-                             Flavor{"deepseek_v3", "236B", 60, 5120, 128, 128, 160},
-                             Flavor{"deepseek_v3", "671B", 61, 7168, 128, 128, 256},
-                             Flavor{"qwen3", "0.6B", 28, 1024, 16, 8, 0},
-                             Flavor{"qwen3", "1.7B", 28, 2048, 16, 8, 0},
-                             Flavor{"qwen3", "4B", 36, 2560, 32, 8, 0},
-                             Flavor{"qwen3", "8B", 36, 4096, 32, 8, 0},
-                             Flavor{"qwen3", "14B", 40, 5120, 40, 8, 0},
-                             Flavor{"qwen3", "32B", 64, 5120, 64, 8, 0},
-                             Flavor{"qwen3", "30B-A3B", 48, 2048, 32, 4, 128},
-                             Flavor{"qwen3", "235B-A22B", 94, 4096, 64, 4, 128},
-                             Flavor{"gpt_oss", "20b", 24, 2880, 64, 8, 32},
-                             Flavor{"gpt_oss", "120b", 36, 2880, 64, 8, 128}};
-
 void check_flavor(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
     auto const name = in.text("model.name");
     auto const flavor = in.text("model.flavor");
-    auto const found = std::find_if(flavors.begin(), flavors.end(),
-                                    [&](Flavor const& f) { return name == f.model && flavor == f.name; });
-    if (found == flavors.end()) {
+    auto const found = std::find_if(torchtitan_models.begin(), torchtitan_models.end(),
+                                    [&](TorchtitanModel const& m) { return name == m.family && flavor == m.flavor; });
+    if (found == torchtitan_models.end()) {
         if (flavor) out.ignored.emplace_back("model.flavor");
         return;
     }
@@ -65,7 +39,7 @@ void check_flavor(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
                       .heads = found->heads,
                       .experts = found->experts,
                       .kv_heads = found->kv_heads},
-                     model, in.where() + ": model.flavor: " + std::string(found->name));
+                     model, in.where() + ": model.flavor: " + std::string(found->flavor));
 }
 
 ScheduleClass schedule_class(TomlValues& in, ForeignPlan& out) {
