@@ -8,23 +8,20 @@ after the first, as torch.cuda.max_memory_allocated counts it without workspaces
     python3 track_memory.py --dp 1,8,64 --out tracked.csv
     python3 track_memory.py --models 8b --seq 8192 --tokens 8192 --dp 8 --recompute full --keep-gathered --out tracked.csv --resume
 
-Needs rows.py, steps.py and train_step.py beside it and PyTorch 2.6 or later; no GPU. The fused AdamW allocates nothing
-in an update, so that the peak lies in the forward and backward passes, which alone are tracked.
+Needs rows.py, steps.py, tracking.py and train_step.py beside it and PyTorch 2.6 or later; no GPU.
 """
 import argparse
 import sys
 
 import torch
-import torch.distributed as dist
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from rows import require_new_or_resumed, sizes
 from steps import MODELS, add_missing_rows, add_step_options, base_row
-from tracking import compile_for_fake_tensors, fuse_norms, peak_of
+from tracking import compile_for_fake_tensors, fake_devices, fill_peak, fuse_norms, peak_of
 from train_step import Llama
 
 
@@ -44,8 +41,7 @@ def shard(model, args, mesh):
 
 def tracked_peak(shape, seq, micro_batch, args, dp):
     """Bytes allocated at the peak of a step once moments are there, and what they are of."""
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=dp)
-    try:
+    with fake_devices(dp):
         mesh = init_device_mesh("cpu", (dp,))
         with FakeTensorMode():
             model = Llama(shape)
@@ -59,21 +55,17 @@ def tracked_peak(shape, seq, micro_batch, args, dp):
             optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), fused=True)
             tokens = torch.randint(shape.vocab, (micro_batch, seq + 1))
 
-            def passes():
+            def one_pass():
                 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.wrap == "none"):
                     loss = model(tokens[:, :-1], tokens[:, 1:])
                 loss.backward()
 
-            passes()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            return peak_of(passes, 1, model, optimizer)
-    finally:
-        dist.destroy_process_group()
+            return peak_of(one_pass, 1, model, optimizer)
 
 
 def empty_row(name, seq, micro_batch, args, dp):
-    code = f"PyTorch {torch.__version__} " + ("FSDP2 eager" if args.wrap == "fsdp" else "eager")
+    code = f"PyTorch {torch.__version__} " + ("FSDP2 " if args.wrap == "fsdp" else "")
+    code += "compiled" if args.compile else "eager"
     # Any device would do: the peak is of tensors alone.
     row = base_row(name, MODELS[name], seq, micro_batch, "track_memory.py", "H100-SXM", code, args.recompute)
     grouped = ", groups as torchtitan" if args.ends == "apart" and args.wrap == "fsdp" else ""
@@ -91,14 +83,8 @@ def empty_row(name, seq, micro_batch, args, dp):
 def row_of(name, seq, micro_batch, args, dp):
     row = empty_row(name, seq, micro_batch, args, dp)
     peak = tracked_peak(MODELS[name], seq, micro_batch, args, dp)
-    row["peak_mem_gb_per_gpu"] = f"{peak['Total'] / 1e9:.4f}"
     copies = "copies by FSDP" if args.wrap == "fsdp" else "autocast"
-    row["notes"] = (
-        f"states=fp32 with bf16 {copies}; peak is max allocated, tracked on fake tensors and not measured on a device "
-        "(no workspaces); no time"
-    )
-    if args.verbose:
-        print({kind: round(size / 1e9, 4) for kind, size in peak.items()}, file=sys.stderr)
+    fill_peak(row, peak, f"states=fp32 with bf16 {copies}", args.verbose)
     return row
 
 
