@@ -101,7 +101,7 @@ TEST_CASE("export serve: the token limit is of an attention group, of which SGLa
 }
 
 TEST_CASE("export serve: a deployment from a file starts the engine that it is for, with its share of memory",
-          "[cli][export]") {
+          "[cli][export][long]") {
     ScratchFolder const folder("export_serve_engine");
     std::string const file = folder.path("serve.json");
     auto const plan = [&](Arguments const& more) {

@@ -25,7 +25,7 @@ TEST_CASE("rows_csv: columns are the paths of all objects, lists and nulls are l
     CHECK(sextant::cli::rows_csv(R"({"rows": []})", "rows") == "row\n");
 }
 
-TEST_CASE("plan, serve estimate, serve plan: CSV says to the last digit what JSON says", "[INV-12]") {
+TEST_CASE("plan, serve estimate, serve plan: CSV says to the last digit what JSON says", "[INV-12][long]") {
     struct Case {
         Arguments question;
         char const* list;

@@ -186,7 +186,7 @@ TEST_CASE("run-plan says what would fit where nothing does: clusters with the me
         CHECK_THAT(late["advice"].dump(), contains("--deadline ") && contains("would give an answer"));
 }
 
-TEST_CASE("run-plan's advice is true: a number of GPUs, a batch or a size that it names gives a plan") {
+TEST_CASE("run-plan's advice is true: a number of GPUs, a batch or a size that it names gives a plan", "[long]") {
     auto const value_after = [](std::string const& text, std::string const& flag) {
         std::size_t const at = text.find(flag + " ");
         REQUIRE(at != std::string::npos);
@@ -397,7 +397,7 @@ TEST_CASE("run-plan: an interrupt ends with a report that says it is a part, and
     if (!json.at("curve").is_null()) CHECK(json.at("curve").at("points").size() < 200);
 }
 
-TEST_CASE("run-plan gives the same bytes for any number of threads") {
+TEST_CASE("run-plan gives the same bytes for any number of threads", "[long]") {
     Arguments const base{"run-plan", "--dollars", "1e5", "-c", "h100-sxm", "--curve", "8,64"};
     CHECK(run_sextant(base + Arguments{"--threads", "1"}).out == run_sextant(base + Arguments{"--threads", "4"}).out);
 }

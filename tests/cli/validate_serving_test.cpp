@@ -98,7 +98,7 @@ TEST_CASE("validate serving: an engine or a table with a fault is refused, a bar
     CHECK(run_sextant({"validate", "serving", excerpt, "--profile", "sglang"}).code == 0);
 }
 
-TEST_CASE("calibrate fit --serving writes a profile that validate reads") {
+TEST_CASE("calibrate fit --serving writes a profile that validate reads", "[long]") {
     ScratchFolder const scratch("fit_serving");
     std::string const out = scratch.path("lmdeploy.json");
     RunResult const run =
@@ -140,7 +140,8 @@ TEST_CASE("rows of zero tp or pp are left out with what is wrong, by a fit as by
     CHECK_THAT(fitted.out + fitted.err, contains("tp is zero"));
 }
 
-TEST_CASE("calibrate fit --serving finds the servers that mixed prompts with decodes though their engine does not") {
+TEST_CASE("calibrate fit --serving finds the servers that mixed prompts with decodes though their engine does not",
+          "[long]") {
     ScratchFolder const scratch("fit_serving_mixed");
     std::string const columns = sextant::read_text_file(excerpt);
     auto const row = [](char const* what, char const* rest) { return fmt::format("made,made,{},{}\n", what, rest); };
@@ -159,7 +160,8 @@ TEST_CASE("calibrate fit --serving finds the servers that mixed prompts with dec
     CHECK(run.err.find("qwen3-32b, h100-sxm, sglang: prompts were mixed") == std::string::npos);
 }
 
-TEST_CASE("calibrate fit --serving leaves out a group with a row that says it multiplied faster than the device can") {
+TEST_CASE("calibrate fit --serving leaves out a group with a row that says it multiplied faster than the device can",
+          "[long]") {
     ScratchFolder const scratch("fit_serving_impossible");
     std::string const columns = sextant::read_text_file(excerpt);
     auto const row = [](char const* model, char const* gpu, int tp, char const* rest) {

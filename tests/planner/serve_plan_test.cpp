@@ -201,7 +201,8 @@ TEST_CASE("serve plan: a router that evens queues out does with fewer replicas t
     CHECK(best.least_replicas <= best.replicas);
 }
 
-TEST_CASE("serve plan: the closed form keeps the objectives at a candidate's bound, and not a thousandth above") {
+TEST_CASE("serve plan: the closed form keeps the objectives at a candidate's bound, and not a thousandth above",
+          "[long]") {
     for (double const tpot : {8e-3, 20e-3, 60e-3}) {
         ServeQuestion q = question({{"h100-sxm", 3}, {"h200-sxm", 3.5}}, 30);
         q.tpot = tpot * units::s;

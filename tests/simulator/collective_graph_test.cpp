@@ -163,7 +163,7 @@ TEST_CASE("collective graph: where no two flows meet, fair is ideal", "[INV-43]"
           1.5 * run(machine, "tree", Kind::all_reduce, 64, 1 * GB, ideal()).time);
 }
 
-TEST_CASE("collective run: leaving lone flows out of the simulation changes nothing", "[INV-43]") {
+TEST_CASE("collective run: leaving lone flows out of the simulation changes nothing", "[INV-43][long]") {
     ClusterSpec mesh = cluster();
     mesh.scale_up.kind = ScaleUpKind::mesh;
     ClusterSpec line = torus_cluster();

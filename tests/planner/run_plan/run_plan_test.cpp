@@ -184,7 +184,7 @@ TEST_CASE("a later deadline is no worse: larger numbers of accelerators are look
     }
 }
 
-TEST_CASE("a budget that all accelerators cannot use up by the deadline is an answer with a reason") {
+TEST_CASE("a budget that all accelerators cannot use up by the deadline is an answer with a reason", "[long]") {
     RunSetting setting = run_fixture::setting();
     setting.cluster.max_accelerators = 64;
     for (double const days : {5.0, 9.0, 11.0, 40.0}) {  // of all 64, by a deadline of ten
@@ -261,7 +261,8 @@ TEST_CASE("a budget that no accelerators use up by the deadline does not name a 
     }
 }
 
-TEST_CASE("money goes to the rung that makes the most of it: none up to the next power of two has a lower loss") {
+TEST_CASE("money goes to the rung that makes the most of it: none up to the next power of two has a lower loss",
+          "[long]") {
     RunSetting const setting = run_fixture::failing_setting();
     for (double const dollars : {5.992e5, 9e5}) {
         RunAnswer const chosen = answer_run(setting, run_fixture::budget(Kind::dollars, dollars, {}));
@@ -367,7 +368,7 @@ TEST_CASE("a model that sees fewer tokens than it has parameters is not one that
     CHECK_FALSE(warned(1e10));
 }
 
-TEST_CASE("every published law that divides a budget plans a run of its size") {
+TEST_CASE("every published law that divides a budget plans a run of its size", "[long]") {
     for (PublishedLaw const& published : published_laws()) {
         INFO(published.name);
         RunQuestion q = run_fixture::budget(Kind::days, 3, 64);

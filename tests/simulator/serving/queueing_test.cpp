@@ -9,7 +9,8 @@ using namespace sextant;
 using units::ms;
 using units::s;
 
-TEST_CASE("serve: without batching, Poisson arrivals and geometric services are M/M/1 (up to its discrete steps)") {
+TEST_CASE("serve: without batching, Poisson arrivals and geometric services are M/M/1 (up to its discrete steps)",
+          "[long]") {
     auto const load = GENERATE(0.3, 0.6, 0.8);
     constexpr double mean_tokens = 50;
     double const iteration = 0.02;  // mean service 1 s
@@ -28,7 +29,7 @@ TEST_CASE("serve: without batching, Poisson arrivals and geometric services are 
     CHECK(out.window.counters.busy / out.window.at == Approx(load).epsilon(0.02));
 }
 
-TEST_CASE("serve: without batching, Poisson arrivals and equal services are M/D/1") {
+TEST_CASE("serve: without batching, Poisson arrivals and equal services are M/D/1", "[long]") {
     auto const load = GENERATE(0.3, 0.6, 0.8);
     SyntheticSource source({.rate = load,
                             .prompt = length("1"),
