@@ -69,4 +69,9 @@ Bytes last_unit_buffers(StageLoad const& load, ParallelPlan const& plan, Framewo
     return std::max({at_last, at_layer, at_split});
 }
 
+ChunkedHead chunked_head(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    double const summed = reduced_bytes(plan, framework) * load.head.total();
+    return {.summed = summed * B, .reduced = (summed + gradient_bytes * load.head.total()) * B};
+}
+
 }  // namespace sextant

@@ -17,4 +17,12 @@ GatheredLayers unit_buffers(StageLoad const& load, ParallelPlan const& plan, Fra
 Bytes last_unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
                         double written_late);
 
+/// Gradients of the output matrix under a loss in chunks: of all chunks together, and, with those beside them, of the
+/// last one as they are reduced.
+struct ChunkedHead {
+    Bytes summed;
+    Bytes reduced;
+};
+ChunkedHead chunked_head(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
+
 }  // namespace sextant

@@ -172,7 +172,7 @@ namespace {
 /// again, each with the layers that are gathered then.
 void fill_passes(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     Bytes const one = logits_at_loss(load, plan, framework);
-    Bytes const others = other_logits(load, framework, holds_all_logits(plan) ? load.microbatches - 1 : 0);
+    Bytes const others = other_logits(load, plan, framework, holds_all_logits(plan) ? load.microbatches - 1 : 0);
     // The other pass of a pair is at its own loss: of the same stage, unless it is of the other direction.
     Bytes const beside = load.pairs ? one : Bytes{};
     Bytes const forward = plan.schedule == Schedule::overlapped ? one + beside : one;
@@ -205,6 +205,11 @@ bool shards_nothing(StageLoad const& load, ParallelPlan const& plan) {
     return plan.zero > 0 && plan.shard_group == 1 && !shards_experts;
 }
 
+/// Logits of a microbatch that are there at once.
+double logits_at_once(StageLoad const& load, ParallelPlan const& plan) {
+    return load.logits / static_cast<double>(plan.loss_chunks);
+}
+
 /// Bytes per logit of a microbatch at its loss.
 double bytes_of_logit(ParallelPlan const& plan, FrameworkMemory const& framework) {
     if (plan.tp > 1 && framework.split_logits_bytes.value > 0) return framework.split_logits_bytes.value;
@@ -215,7 +220,8 @@ double bytes_of_logit(ParallelPlan const& plan, FrameworkMemory const& framework
 /// What the allocator holds on to: copies that linger, gathers held for later microbatches, logits in several
 /// precisions.
 Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    double bytes = std::max(0.0, framework.logits_bytes_reserved.value - framework.logits_bytes.value) * load.logits;
+    double bytes = std::max(0.0, framework.logits_bytes_reserved.value - framework.logits_bytes.value) *
+                   logits_at_once(load, plan);
     if (plan.pp > 1)
         bytes += framework.extra_hidden_bytes.value * load.sharded_hidden_tokens * load.layers * load.in_flight;
     if (plan.tp > 1)
@@ -235,25 +241,48 @@ bool begins_without_gradients(StageLoad const& load, ParallelPlan const& plan, F
     return framework.frees_gradients.value > 0 && plan.pp == 1 && load.microbatches == 1;
 }
 
+/// What the backward of the output matrix needs beside gradients of logits, if that is known.
+Bytes matrix_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (load.logits == 0) return {};
+    if (plan.zero >= 3 && scans_layers(framework)) {
+        constexpr double matrix_bytes = 2 + 2;  // of a weight: gathered, and its gradient
+        bool const tied = load.head.embedding == 0;
+        return matrix_bytes * (tied ? load.ends : load.head).total() * B;
+    }
+    bool const in_units = plan.loss_chunks > 1 && shards_units(plan, framework);
+    return in_units ? chunked_head(load, plan, framework).reduced : Bytes{};
+}
+
+/// What all chunks of a loss are added to: gradients of hidden states, in fp32, and of the output matrix.
+Bytes beside_chunks(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.loss_chunks == 1 || load.logits == 0) return {};
+    Bytes const hidden = 4 * load.hidden_tokens * B;
+    if (shards_units(plan, framework)) return hidden + chunked_head(load, plan, framework).summed;
+    if (!begins_without_gradients(load, plan, framework)) return hidden;
+    return hidden + state_bytes(framework, plan, dense_shards(plan)).gradients * load.head.total() * B;
+}
+
 }  // namespace
 
 bool holds_all_logits(ParallelPlan const& plan) {
     return plan.pp > 1 && (plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first);
 }
 
-Bytes other_logits(StageLoad const& load, FrameworkMemory const& framework, double others) {
-    constexpr double gradient_bytes = 2;  // of one logit, as the weight half's matrix product reads it
+Bytes other_logits(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework, double others) {
+    constexpr double gradient_bytes =
+        2;  // of one logit, as the weight half's matrix product reads it; of a hidden state
+    // The head's backward is part of a loss in chunks.
+    if (plan.loss_chunks > 1) return load.logits > 0 ? gradient_bytes * others * load.hidden_tokens * B : Bytes{};
     return (framework.logits_bytes.value * others + gradient_bytes * load.postponed_logits) * load.logits * B;
 }
 
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    double const bytes = bytes_of_logit(plan, framework) * load.logits;
-    if (plan.zero < 3 || !scans_layers(framework) || load.logits == 0) return bytes * B;
-    constexpr double gradient_bytes = 2;    // of a logit
-    constexpr double matrix_bytes = 2 + 2;  // of a weight: gathered, and its gradient
-    bool const tied = load.head.embedding == 0;
-    double const matrix = (tied ? load.ends : load.head).total();
-    return std::max(bytes, gradient_bytes * load.logits + matrix_bytes * matrix) * B;
+    double const logits = logits_at_once(load, plan);
+    double const bytes = bytes_of_logit(plan, framework) * logits;
+    constexpr double gradient_bytes = 2;  // of a logit
+    Bytes const with_matrix = matrix_at_loss(load, plan, framework);
+    Bytes const backward = with_matrix > Bytes{} ? gradient_bytes * logits * B + with_matrix : Bytes{};
+    return std::max(bytes * B, backward) + beside_chunks(load, plan, framework);
 }
 
 Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework) {

@@ -128,7 +128,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             passing.push_back(2.0 * load.kept_by_layer);
             at_loss.push_back(logits_at_loss(load, resident, framework));
             others.push_back(
-                other_logits(load, framework, trains && holds_all_logits(plan) ? load.microbatches - 1 : 0));
+                other_logits(load, plan, framework, trains && holds_all_logits(plan) ? load.microbatches - 1 : 0));
             again.push_back(layer_at_work(load, framework));
             gathered.push_back(gathered_layers(load, resident, framework));
         }

@@ -150,6 +150,7 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     if (!names_attention(given)) o.attention = name_of(p.attention);
     if (!given("--dropout")) o.dropout = p.dropout == Switch::on;
     if (!given("--fused-cross-entropy")) o.fused_cross_entropy = p.fused_cross_entropy == Switch::on;
+    if (!given("--loss-chunks")) o.loss_chunks = p.loss_chunks;
     if (!given("--lora-rank") && p.adapters.on()) {
         o.lora_rank = p.adapters.rank;
         if (!given("--lora-targets")) o.lora_targets = targets_text(p.adapters.targets);

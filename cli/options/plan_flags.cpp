@@ -123,6 +123,10 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
     app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy,
                  "loss in one kernel (default: not)")
         ->group("Plan");
+    app.add_option("--loss-chunks", o.loss_chunks,
+                   "parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: "
+                   "torchtitan 0.3 has 8; default: 1)")
+        ->group("Plan");
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ Json plan_object(ParallelPlan const& p) {
               {"fused_cross_entropy", p.fused_cross_entropy == Switch::on}};
     if (p.recompute == Recompute::selective) json["recompute_modules"] = modules_text(p.recompute_modules);
     if (p.gradients != GradientFormat::usual) json["gradients"] = name_of(p.gradients);
+    if (p.loss_chunks > 1) json["loss_chunks"] = p.loss_chunks;
     if (!p.stage_layers.empty()) json["stage_layers"] = p.stage_layers;
     if (p.adapters.on()) {
         json["lora_rank"] = p.adapters.rank;

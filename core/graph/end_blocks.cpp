@@ -31,6 +31,12 @@ void append_vocabulary_product(BlockBuilder& b) {
     bool const fused = b.plan.fused_cross_entropy == Switch::on;
     b.streaming("cross entropy", (fused ? 8.0 : 38.0) * logits, fused ? 0.75 : 14.0 / 38.0, fused ? 1 : 7);
     std::get<Streaming>(b.block.ops.back().what).counted = !fused;
+    if (b.plan.loss_chunks > 1 && b.weight_gradients() == Gradients::both) {
+        // For each chunk but the first its 16-bit gradient of the matrix and the fp32 sum are read, the sum is written.
+        auto const more = static_cast<double>(b.plan.loss_chunks - 1);
+        b.streaming("sum of chunks", 10 * more * static_cast<double>(width * table_width(b.model)), 0,
+                    b.plan.loss_chunks - 1);
+    }
     if (b.plan.tp > 1)
         b.collective("loss", CollectiveKind::all_reduce, GroupKind::tensor, 8 * static_cast<double>(b.tokens),
                      Passes::forward);

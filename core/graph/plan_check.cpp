@@ -37,6 +37,7 @@ Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& wo
                                       {"expert-tp", plan.expert_tp},
                                       {"vpp", plan.vpp},
                                       {"micro-batch", plan.micro_batch},
+                                      {"loss-chunks", plan.loss_chunks},
                                       {"seq", workload.sequence},
                                       {"global-batch", workload.global_batch}}) {
         constexpr std::int64_t largest = std::int64_t{1} << 31;
@@ -242,6 +243,9 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
         return fault(detail, PlanProblem::layers, "{} layers cannot be split into pp {} x vpp {} chunks{}",
                      model.layer_count(), plan.pp, plan.vpp, plan.vpp > 1 ? " of equal size" : "");
     }
+    if (std::int64_t const tokens = plan.micro_batch * (workload.sequence / plan.cp); plan.loss_chunks > tokens)
+        return fault(detail, PlanProblem::not_positive, "{} loss chunks of a microbatch that has {} tokens on a rank",
+                     plan.loss_chunks, tokens);
     std::int64_t const replica = plan.dp * plan.micro_batch;
     if (workload.global_batch % replica != 0)
         return fault(detail, PlanProblem::batch,

@@ -89,6 +89,7 @@ struct ParallelPlan {
     GradientFormat gradients = GradientFormat::usual;
     Switch dropout = Switch::off;
     Switch fused_cross_entropy = Switch::off;
+    std::int64_t loss_chunks = 1;  ///< parts of a microbatch whose logits, loss and gradients are made one by one
     std::vector<std::int64_t>
         stage_layers{};                 ///< layers of each chunk in model order (pp * vpp entries), empty: balanced
     LowRankAdapters adapters{};         ///< none: every weight is trained

@@ -6,6 +6,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch.distributed._tools.mem_tracker import MemTracker
+from torch.distributed._tools.mod_tracker import ModTracker
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 
@@ -59,8 +60,25 @@ def compile_for_fake_tensors():
     config.compile_threads = 1
 
 
+class StepModules(ModTracker):
+    """Has all modules inside a step: a module that is called several times (the head, of a loss in chunks) MemTracker follows only
+    inside another."""
+
+    @property
+    def parents(self):
+        return self._parents
+
+    @parents.setter
+    def parents(self, names):
+        self._parents = names | {"step"}
+
+
 class Tracker(MemTracker):
     """MemTracker that compiled code runs under: Dynamo takes other dispatch modes for a reason not to compile."""
+
+    def __init__(self):
+        super().__init__()
+        self._mod_tracker = StepModules()
 
     @classmethod
     def is_infra_mode(cls):
@@ -77,12 +95,12 @@ def fake_devices(count):
         dist.destroy_process_group()
 
 
-def peak_of(one_pass, times, model, optimizer):
+def peak_of(one_pass, times, model, optimizer, frees_gradients=True):
     """Bytes allocated at the peak of a step of `times` forward and backward passes once moments are there, by what they are of
     and in all ("Total"). The fused AdamW allocates nothing in an update: passes alone are tracked."""
     one_pass()
     optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
+    optimizer.zero_grad(set_to_none=frees_gradients)
     tracker = Tracker()
     tracker.track_external(model, optimizer)
     with tracker:

@@ -93,6 +93,7 @@ void translate_step(Translation& t) {
                   name_of(p.precision));
     t.replace(&ParallelPlan::fused_cross_entropy, Switch::off, "fused_cross_entropy",
               "Megatron-DeepSpeed has no argument for it");
+    t.replace(&ParallelPlan::loss_chunks, std::int64_t{1}, "loss_chunks", "Megatron-DeepSpeed has all logits at once");
 }
 
 void add_layout(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& model) {

@@ -99,6 +99,7 @@ void translate_step(Translation& t) {
     if (p.attention != AttentionKernel::flash) t.cannot("attention", "the kernel is the model's choice");
     if (p.dropout == Switch::on) t.cannot("dropout", "it is the model's");
     if (p.fused_cross_entropy == Switch::on) t.cannot("fused_cross_entropy", "it is the training script's");
+    if (p.loss_chunks > 1) t.cannot("loss_chunks", "the loss is the training script's");
 }
 
 char const* type_of(Precision precision) {

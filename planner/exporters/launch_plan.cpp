@@ -154,6 +154,7 @@ std::vector<std::string> differing_fields(ParallelPlan const& a, ParallelPlan co
     compare(&ParallelPlan::gradients, "gradients");
     compare(&ParallelPlan::dropout, "dropout");
     compare(&ParallelPlan::fused_cross_entropy, "fused_cross_entropy");
+    compare(&ParallelPlan::loss_chunks, "loss_chunks");
     compare(&ParallelPlan::stage_layers, "stage_layers");
     if (a.adapters.rank != b.adapters.rank) {
         fields.emplace_back("lora_rank");

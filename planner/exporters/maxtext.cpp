@@ -105,7 +105,7 @@ void translate_step(Translation& t, LaunchPlan const& launch) {
     if (p.attention == AttentionKernel::eager)
         t.replace(&ParallelPlan::attention, AttentionKernel::unfused, "attention", "the compiler fuses the softmax");
     t.replace(&ParallelPlan::fused_cross_entropy, Switch::off, "fused_cross_entropy",
-              "XLA decides what is fused (num_vocab_tiling cuts the loss into pieces)");
+              "XLA decides what is fused (--loss-chunks cuts the loss into pieces)");
 }
 
 /// Names of MaxText's own models (files of configs/models) that are presets here.
@@ -250,6 +250,7 @@ std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
     if (p.optimizer == Optimizer::adamw_pure_bf16)
         out += "weight_dtype: \"bfloat16\"  # and with it gradients and moments\n";
     if (offloads_optimizer(p)) out += "optimizer_memory_host_offload: true\n";
+    if (p.loss_chunks > 1) out += fmt::format("num_vocab_tiling: {}\n", p.loss_chunks);
     out += fmt::format("enable_dropout: {}\ndropout_rate: {}\n", p.dropout == Switch::on,
                        p.dropout == Switch::on ? 0.1 : 0.0);
     return out;

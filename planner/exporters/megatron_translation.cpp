@@ -92,6 +92,11 @@ void translate_state(Translation& t, ModelSpec const& model) {
                   "activations are offloaded without pipeline stages and without recompute only; they stay");
 }
 
+void translate_loss(Translation& t) {
+    t.replace(&ParallelPlan::loss_chunks, std::int64_t{1}, "loss_chunks",
+              "Megatron-Core has all logits of a microbatch at once");
+}
+
 /// DeepEP sends between ranks with experts of their own, or there is nothing to send.
 void translate_dispatcher(Translation& t) {
     if (t.plan.ep * t.plan.expert_tp > 1) return;
@@ -181,6 +186,7 @@ void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
     translate_recompute(t);
     translate_state(t, launch.model);
     translate_dispatcher(t);
+    translate_loss(t);
     translate_megatron_attention(t, launch);
     note_refusals(t, launch);
 }

@@ -185,6 +185,8 @@ void translate_rest(Translation& t) {
     t.replace(&ParallelPlan::dropout, Switch::off, "dropout", "the models have no dropout");
     t.replace(&ParallelPlan::fused_cross_entropy, Switch::on, "fused_cross_entropy",
               "the loss is compiled, as torchtitan does by default and the memory of a logit counts");
+    t.replace(&ParallelPlan::loss_chunks, std::int64_t{1}, "loss_chunks",
+              "torchtitan 0.2 has all logits at once (0.3, whose configuration is Python, has ChunkedLossWrapper)");
     if (p.optimizer == Optimizer::adamw_pure_bf16) {
         if (p.dp * p.cp > 1)
             t.cannot("gradients",

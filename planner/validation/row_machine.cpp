@@ -218,6 +218,11 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::first_torchtitan() {
     });
 }
 
+/// torchtitan from 0.3 on with CUDA graphs, which write gradients where they were: zero_grad() does not free them.
+std::shared_ptr<FrameworkProfile const> CaseBuilder::replayed_torchtitan() {
+    return framework_changed("torchtitan", "CUDA graphs", [](FrameworkMemory& m) { m.frees_gradients.value = 0; });
+}
+
 /// FSDP2 with the units of torchtitan that runs op by op: eager code's constants but for the ends, and torchtitan's own
 /// code neither repeats keys and values nor copies what attention leaves. Where its loss alone is eager, logits are as
 /// wide as eager code has them. Source: peaks tracked on fake tensors (hardware_profiles/measurements).
@@ -280,6 +285,7 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
     if (family == "nanotron" && row.notes_have("after_pp_fix=False")) return before_pipeline_fix(row);
     if (row.framework_has("torchtitan") && row.framework_has("eager")) return eager_torchtitan(row);
     if (family == "torchtitan" && row.notes_have("torchtitan 0.0")) return first_torchtitan();
+    if (family == "torchtitan" && row.notes_have("gradients stay")) return replayed_torchtitan();
     if (family == fallback_family) out.assumptions.emplace_back("constants of no framework in particular");
     if (out.cluster->accelerator.name.starts_with("gh200")) return beside_a_system(std::string(family));
     return framework_named(std::string(family));

@@ -85,6 +85,19 @@ TEST_CASE("export: packed documents come from a plan file, and no script says th
     CHECK(report.dump().find("documents of 256 tokens") != std::string::npos);
 }
 
+TEST_CASE("export: a loss in chunks comes from the plan file", "[cli][export]") {
+    ScratchFolder const folder("export_chunks");
+    std::string const file = folder.path("step.json");
+    REQUIRE(run_sextant(Arguments{"estimate"} + small +
+                        Arguments{"--loss-chunks", "8", "--format", "json", "--output", file})
+                .code == 0);
+    RunResult const run = run_sextant({"export", "--plan", file, "--format", "maxtext"});
+    CHECK(run.code == 0);
+    CHECK_THAT(run.out, contains("num_vocab_tiling: 8"));
+    check_refused(Arguments{"estimate"} + small + Arguments{"--loss-chunks", "0"}, "loss-chunks is 0");
+    check_refused(Arguments{"estimate"} + small + Arguments{"--loss-chunks", "100000"}, "tokens on a rank");
+}
+
 TEST_CASE("export: a plan file gives its candidates by rank", "[cli][export]") {
     ScratchFolder const folder("export_rank");
     std::string const file = folder.path("plan.json");

@@ -31,6 +31,7 @@ std::vector<Option> const& options() {
         {"--ep", {"1", "2", "4", "8", "64", "3"}},
         {"--vpp", {"1", "2", "3", "6", "12", "100"}},
         {"--micro-batch", {"1", "2", "4", "8", "16", "7", "1000000"}},
+        {"--loss-chunks", {"1", "8", "64", "0", "-1", "99999999999"}},
         {"--zero", {"0", "1", "2", "3", "4"}},
         {"--schedule",
          {"1f1b", "gpipe", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v", "none"}},

@@ -52,6 +52,13 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
         {"zero degree", [](auto&, auto& p, auto&) { p.dp = 0; }, PlanProblem::not_positive, "dp is 0"},
         {"negative degree", [](auto&, auto& p, auto&) { p.micro_batch = -1; }, PlanProblem::not_positive,
          "micro-batch is -1"},
+        {"no chunks", [](auto&, auto& p, auto&) { p.loss_chunks = 0; }, PlanProblem::not_positive, "loss-chunks is 0"},
+        {"chunks of no token",
+         [](auto&, auto& p, auto& w) {
+             p.loss_chunks = 4097;
+             w.sequence = 4096;
+         },
+         PlanProblem::not_positive, "4097 loss chunks of a microbatch that has 4096 tokens on a rank"},
         {"huge sequence", [](auto&, auto&, auto& w) { w.sequence = std::numeric_limits<std::int64_t>::max(); },
          PlanProblem::not_positive, "seq"},
         {"no batch", [](auto&, auto&, auto& w) { w.global_batch = 0; }, PlanProblem::not_positive, "global-batch is 0"},

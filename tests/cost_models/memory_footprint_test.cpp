@@ -307,6 +307,45 @@ TEST_CASE("PyTorch's tensor parallelism has the gradient of the whole embedding 
     CHECK(allocated() == Approx(12.0 / 8 * 13 + 6 * 1 + 4 * 3));
 }
 
+TEST_CASE("a loss in chunks has the logits of one, and sums gradients of hidden states and of the output matrix",
+          "[INV-21]") {
+    FrameworkMemory memory = plain_memory();
+    memory.logits_bytes.value = memory.logits_bytes_reserved.value = 6;
+    StageLoad load;
+    load.logits = 8e9;
+    load.hidden_tokens = 0.25e9;
+    load.microbatches = 4;
+    ParallelPlan plan{.dp = 8};
+    auto const logits = [&] { return stage_memory(load, plan, memory).logits / units::GB; };
+    CHECK(logits() == Approx(6 * 8));
+    plan.loss_chunks = 8;
+    CHECK(logits() == Approx(6 * 1 + 4 * 0.25));
+    plan.loss_chunks = 64;
+    CHECK(logits() == Approx(6 * 0.125 + 4 * 0.25));
+    plan.pp = 4;  // under gpipe the other microbatches have gradients of hidden states
+    plan.schedule = Schedule::gpipe;
+    CHECK(logits() == Approx(6 * 0.125 + 4 * 0.25 + 3 * 2 * 0.25));
+    load.logits = 0;  // a stage without the head
+    CHECK(logits() == 0);
+
+    // FSDP: an fp32 sum of the matrix's gradient, and as the last chunk ends, the buffer that it is reduced from beside
+    // a 16-bit gradient and those of its logits.
+    memory = fsdp_memory();
+    memory.logits_bytes.value = memory.logits_bytes_reserved.value = 4;
+    memory.end_units.value = 1;
+    load = units_of_billions();
+    load.logits = 8e9;
+    load.hidden_tokens = 0.25e9;
+    load.microbatches = 2;
+    plan = {.dp = 8, .zero = 3, .loss_chunks = 8};
+    CHECK(logits() == Approx(4 * 3 + (4 + 2) * 3 + 2 * 1 + 4 * 0.25));
+    plan.loss_chunks = 1;
+    CHECK(logits() == Approx(4 * 8));
+    plan.loss_chunks = 2;  // a chunk's logits and their gradients are more
+    load.logits = 40e9;
+    CHECK(logits() == Approx(4 * 3 + 4 * 20 + 4 * 0.25));
+}
+
 TEST_CASE("ZeRO 2 of FSDP holds shards, and 16-bit copies of all weights from forward to backward", "[INV-21]") {
     FrameworkMemory memory = fsdp_memory();
     StageLoad load = units_of_billions();

@@ -108,6 +108,15 @@ TEST_CASE("MaxText's policies run again what they are said to, and keep no more 
     CHECK_FALSE(notes(written(plan, "tpu-v5p"), "", "recompute_modules"));
 }
 
+TEST_CASE("MaxText's tiles of the vocabulary's product are the chunks of the loss", "[export]") {
+    ParallelPlan plan{.dp = 8, .zero = 3};
+    CHECK_FALSE(writes(exported("maxtext", "llama-3.1-8b", plan), "num_vocab_tiling"));
+    plan.loss_chunks = 8;
+    Export const e = exported("maxtext", "llama-3.1-8b", plan);
+    CHECK(writes(e, "num_vocab_tiling: 8\n"));
+    CHECK(e.expressed.loss_chunks == 8);
+}
+
 TEST_CASE("MaxText offloads what its policy minimal keeps, whatever runs again in the plan", "[export]") {
     for (Recompute const recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
         ParallelPlan const plan{.dp = 8, .recompute = recompute, .offload = Offload::activations};

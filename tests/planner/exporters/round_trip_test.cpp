@@ -67,6 +67,7 @@ Case random_case(Random& random) {
         if (random() % 4 == 0) p.gradients = GradientFormat::bf16;
         p.dropout = coin(random);
         p.fused_cross_entropy = coin(random);
+        if (random() % 8 == 0) p.loss_chunks = 8;
         if (random() % 16 == 0)
             p.adapters = {.rank = 8,
                           .targets = adapter_targets_from(pick(random, {"attention", "q,v", "o"}), "test"),

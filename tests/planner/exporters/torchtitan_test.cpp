@@ -70,6 +70,12 @@ TEST_CASE("torchtitan compiles the loss, which its memory counts on", "[export][
     Export const e = exported("torchtitan", "llama-3.1-8b", plan);
     CHECK(writes(e, "enable = true\ncomponents = [\"model\", \"loss\"]\n"));
     CHECK(notes(e, "the loss is compiled", "fused_cross_entropy"));
+    CHECK_FALSE(notes(e, "", "loss_chunks"));
+    plan.loss_chunks = 8;
+    Export const chunked = exported("torchtitan", "llama-3.1-8b", plan);
+    CHECK(notes(chunked, "ChunkedLossWrapper", "loss_chunks"));
+    CHECK(chunked.expressed.loss_chunks == 1);
+    plan.loss_chunks = 1;
     plan.fused_cross_entropy = Switch::on;
     CHECK_FALSE(notes(exported("torchtitan", "llama-3.1-8b", plan), "", "fused_cross_entropy"));
     auto const warned = [&](std::string const& compile) {
