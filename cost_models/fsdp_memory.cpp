@@ -56,8 +56,7 @@ Bytes last_unit_buffers(StageLoad const& load, ParallelPlan const& plan, Framewo
     bool const apart = ends_apart(framework);
     double const last = load.ends.total() - (apart ? head : 0);
     Bytes const at_last = (reduced + std::max(0.0, gradient_bytes - written_late)) * last * B;
-    // PyTorch's tensor parallelism has the gradient of the whole embedding on every rank before it takes its part.
-    bool const whole = plan.tp > 1 && framework.gathered_input_bytes.value > 0;
+    bool const whole = plan.tp > 1 && framework.whole_embedding_gradient.value > 0;
     auto const ranks = static_cast<double>(plan.tp);
     Bytes const at_split =
         whole ? ((gradient_bytes * (ranks + 1) + prefetched_bytes(plan) - written_late) * last + reduced * layer) * B

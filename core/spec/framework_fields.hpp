@@ -78,6 +78,7 @@ inline constexpr ProfileField<FrameworkMemory, double> memory_numbers[] = {
     {"norm_copy_bytes", &FrameworkMemory::norm_copy_bytes, 200, Presence::optional},
     {"repeated_key_value_bytes", &FrameworkMemory::repeated_key_value_bytes, 16, Presence::optional},
     {"gathered_input_bytes", &FrameworkMemory::gathered_input_bytes, 2, Presence::optional},
+    {"whole_embedding_gradient", &FrameworkMemory::whole_embedding_gradient, 1, Presence::optional},
     {"cast_weight_bytes", &FrameworkMemory::cast_weight_bytes, 16, Presence::optional},
     {"narrow_input_bytes", &FrameworkMemory::narrow_input_bytes, 2},
     {"gathered_share", &FrameworkMemory::gathered_share, 1},

@@ -78,6 +78,9 @@ struct FrameworkMemory {
     /// Per unsharded token and hidden unit of what tensor-parallel layers read, as far as other ranks have it: bytes
     /// that are kept from the forward pass (2: nothing is gathered again in the backward pass).
     Sourced<double> gathered_input_bytes;
+    /// 1: each tensor-parallel rank has the gradient of the whole embedding before it takes its part (PyTorch's
+    /// DTensor).
+    Sourced<double> whole_embedding_gradient;
     /// Per parameter: 16-bit copies of fp32 weights, made as the forward pass goes (autocast) and freed by the backward
     /// pass; not sharded. With `stacks_layers`, of those shards of layers that a rank holds, for as long as passes run.
     Sourced<double> cast_weight_bytes;

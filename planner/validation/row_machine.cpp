@@ -218,9 +218,15 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::first_torchtitan() {
     });
 }
 
-/// torchtitan from 0.3 on with CUDA graphs, which write gradients where they were: zero_grad() does not free them.
-std::shared_ptr<FrameworkProfile const> CaseBuilder::replayed_torchtitan() {
-    return framework_changed("torchtitan", "CUDA graphs", [](FrameworkMemory& m) { m.frees_gradients.value = 0; });
+/// torchtitan from 0.3 on: local tensors and no DTensor in tensor parallelism; CUDA graphs write gradients where they
+/// were, so that zero_grad() does not free them. Source: peaks tracked on fake tensors
+/// (hardware_profiles/measurements).
+std::shared_ptr<FrameworkProfile const> CaseBuilder::later_torchtitan(TrainingRow const& row) {
+    bool const graphs = row.notes_have("gradients stay");
+    return framework_changed("torchtitan", graphs ? "0.3 with CUDA graphs" : "0.3", [&](FrameworkMemory& m) {
+        m.whole_embedding_gradient.value = 0;
+        if (graphs) m.frees_gradients.value = 0;
+    });
 }
 
 /// FSDP2 with the units of torchtitan that runs op by op: eager code's constants but for the ends, and torchtitan's own
@@ -285,7 +291,7 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
     if (family == "nanotron" && row.notes_have("after_pp_fix=False")) return before_pipeline_fix(row);
     if (row.framework_has("torchtitan") && row.framework_has("eager")) return eager_torchtitan(row);
     if (family == "torchtitan" && row.notes_have("torchtitan 0.0")) return first_torchtitan();
-    if (family == "torchtitan" && row.notes_have("gradients stay")) return replayed_torchtitan();
+    if (row.framework_has("torchtitan compiled 0.3")) return later_torchtitan(row);
     if (family == fallback_family) out.assumptions.emplace_back("constants of no framework in particular");
     if (out.cluster->accelerator.name.starts_with("gh200")) return beside_a_system(std::string(family));
     return framework_named(std::string(family));

@@ -72,7 +72,7 @@ private:
                                                               std::function<void(FrameworkMemory&)> const& apply);
     std::shared_ptr<FrameworkProfile const> before_pipeline_fix(TrainingRow const& row);
     std::shared_ptr<FrameworkProfile const> first_torchtitan();
-    std::shared_ptr<FrameworkProfile const> replayed_torchtitan();
+    std::shared_ptr<FrameworkProfile const> later_torchtitan(TrainingRow const& row);
     std::shared_ptr<FrameworkProfile const> eager_torchtitan(TrainingRow const& row);
     std::shared_ptr<FrameworkProfile const> beside_a_system(std::string const& family);
 

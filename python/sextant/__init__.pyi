@@ -99,6 +99,7 @@ class _Plan(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        loss_chunks: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
         base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
@@ -153,6 +154,7 @@ class _Plan(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
             base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
@@ -212,6 +214,7 @@ class _Estimate(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -260,6 +263,7 @@ class _Estimate(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -313,6 +317,7 @@ class _Simulate(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -387,6 +392,7 @@ class _Simulate(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -465,6 +471,7 @@ class _RunPlan(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        loss_chunks: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
         base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
@@ -529,6 +536,7 @@ class _RunPlan(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
             base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
@@ -1429,6 +1437,7 @@ class _Rl(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        loss_chunks: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
         base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
@@ -1504,6 +1513,7 @@ class _Rl(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
             base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
@@ -1612,6 +1622,7 @@ class _Export(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -1671,6 +1682,7 @@ class _Export(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -1763,6 +1775,7 @@ class _Memory(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -1810,6 +1823,7 @@ class _Memory(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -1858,6 +1872,7 @@ class _Flops(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -1898,6 +1913,7 @@ class _Flops(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)

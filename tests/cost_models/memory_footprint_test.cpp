@@ -299,7 +299,7 @@ TEST_CASE("PyTorch's tensor parallelism has the gradient of the whole embedding 
     auto const allocated = [&] { return stage_memory(load, plan, memory).allocated() / units::GB; };
     // Beside 12 bytes of state: weights, prefetched ones and gradients of a layer, and the head's buffer.
     CHECK(allocated() == Approx(12.0 / 8 * 13 + 6 * 1 + 4 * 3));
-    memory.gathered_input_bytes.value = 2;
+    memory.whole_embedding_gradient.value = 1;
     // With all gradients but this unit's: the gradient of four parts, this rank's, its gathered weights, the buffer of
     // the last layer.
     CHECK(allocated() == Approx(16.0 / 8 * 13 - 4.0 / 8 * 2 + (2 * 4 + 2 + 2) * 2 + 4 * 1));

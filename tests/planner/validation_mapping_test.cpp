@@ -440,10 +440,13 @@ TEST_CASE("torchtitan that runs op by op has the memory of eager code, in its ow
     CHECK(memory("torchtitan FSDP2 + torch.compile").logits_bytes.value > eager.logits_bytes.value);
     row.notes = "torchtitan 0.1.0";
     CHECK(memory("torchtitan FSDP2 + torch.compile").logits_bytes.value < eager.logits_bytes.value);
+    CHECK(memory("torchtitan compiled 0.2.2").whole_embedding_gradient.value == 1);
+    CHECK(memory("torchtitan compiled 0.3.0").whole_embedding_gradient.value == 0);
     CHECK(memory("torchtitan compiled 0.3.0").frees_gradients.value == 1);
     CHECK(built(row).plan.loss_chunks == 1);
     row.notes = "loss_chunks=8; gradients stay from step to step";
     CHECK(memory("torchtitan compiled 0.3.0, loss in 8 chunks, CUDA graphs").frees_gradients.value == 0);
+    CHECK(memory("torchtitan compiled 0.3.0, loss in 8 chunks, CUDA graphs").whole_embedding_gradient.value == 0);
     CHECK(built(row).plan.loss_chunks == 8);
 }
 

@@ -42,6 +42,7 @@ ParallelPlan random_plan(std::mt19937_64& random, ModelSpec const& model) {
         plan.attention = pick(random, {AttentionKernel::flash, AttentionKernel::unfused, AttentionKernel::eager});
         plan.offload = pick(random, {Offload::none, Offload::none, Offload::optimizer, Offload::activations});
         plan.dropout = pick(random, {Switch::off, Switch::on});
+        plan.loss_chunks = pick<std::int64_t>(random, {1, 1, 8});
         if (random() % 4 == 0)
             plan.adapters = {.rank = 16,
                              .targets = adapter_targets_from(pick(random, {"attention", "all", "q,v"}), "test"),
