@@ -224,7 +224,8 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         out.assumptions.emplace_back("vocabulary not padded, as in vTrain's model");
     }
     if (row.notes_have("cross-entropy-loss-fusion=True")) plan.fused_cross_entropy = Switch::on;
-    if (auto const chunks = row.note_number("loss_chunks=")) plan.loss_chunks = *chunks;
+    for (std::string_view const key : {"loss_chunks=", "num_vocab_tiling="})
+        if (auto const chunks = row.note_number(key)) plan.loss_chunks = *chunks;
     // loss_fn of MPT models is 'fused_crossentropy' where a configuration does not say otherwise.
     if (row.source_id.starts_with("llm-foundry")) {
         plan.fused_cross_entropy = Switch::on;

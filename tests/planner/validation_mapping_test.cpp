@@ -448,6 +448,8 @@ TEST_CASE("torchtitan that runs op by op has the memory of eager code, in its ow
     CHECK(memory("torchtitan compiled 0.3.0, loss in 8 chunks, CUDA graphs").frees_gradients.value == 0);
     CHECK(memory("torchtitan compiled 0.3.0, loss in 8 chunks, CUDA graphs").whole_embedding_gradient.value == 0);
     CHECK(built(row).plan.loss_chunks == 8);
+    row.notes = "1 x v5p-16; num_vocab_tiling=32; peak is the plan of the compiler";
+    CHECK(built(row).plan.loss_chunks == 32);
 }
 
 TEST_CASE("torchtune with torch.compile has the constants of compiled steps, without those of eager ones") {
