@@ -269,9 +269,9 @@ bool holds_all_logits(ParallelPlan const& plan) {
 }
 
 Bytes other_logits(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework, double others) {
-    constexpr double gradient_bytes =
-        2;  // of one logit, as the weight half's matrix product reads it; of a hidden state
-    // The head's backward is part of a loss in chunks.
+    // Of one logit, as the weight half's matrix product reads it, or of a hidden state: the head's backward is part of
+    // a loss in chunks.
+    constexpr double gradient_bytes = 2;
     if (plan.loss_chunks > 1) return load.logits > 0 ? gradient_bytes * others * load.hidden_tokens * B : Bytes{};
     return (framework.logits_bytes.value * others + gradient_bytes * load.postponed_logits) * load.logits * B;
 }

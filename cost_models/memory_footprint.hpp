@@ -93,7 +93,7 @@ bool holds_all_logits(ParallelPlan const& plan);
 Bytes other_logits(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework, double others);
 /// Those of a microbatch at its loss, of a loss in chunks those of one and what all chunks are added to; under ZeRO 3
 /// with a compiler's plan, or what the output matrix's backward needs where that is more: gradients of logits, the
-/// matrix gathered, its gradient before it is spread. Source: docs/memory.md, "Logits".
+/// matrix gathered, its gradient before it is spread. Source: docs/memory.md, "Activations".
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
 /// Beside what is kept: a layer that is run again, and gradients of what it leaves. Of layers with experts the former

@@ -4,7 +4,7 @@ import contextlib
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from tracking import fake_devices, peak_of
+from tracking import fake_devices, in_training, peak_of
 
 FAMILIES = ("llama3", "qwen3")  # whose attention is PyTorch's own
 CHUNKS = 1  # of a loss
@@ -100,7 +100,7 @@ def sizes_of(name, args):
     }
 
 
-def allow_processors_attention():
+def prepare():
     """The attention that PyTorch has for CPUs: its result is among those that torchtitan's policy keeps, heads are split."""
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.experimental import register_sharding
@@ -159,10 +159,7 @@ def tracked_peak(name, seq, batch, recompute, args):
         model = spec.parallelize_fn(model_of(spec, shape, job), degrees, job)
         loss_of = spec.build_loss_fn(job)
         with FakeTensorMode(allow_non_fake_inputs=True):
-            model.to_empty(device="cpu")
-            model.train()
-            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-            tokens, labels = (torch.randint(shape.vocab_size, (batch, seq)) for _ in range(2))
+            optimizer, tokens, labels = in_training(model, shape.vocab_size, batch, seq)
 
             def one_pass():
                 with loss_parallel() if args.tp > 1 else contextlib.nullcontext():

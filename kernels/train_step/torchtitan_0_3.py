@@ -6,20 +6,19 @@ from importlib import import_module
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from tracking import fake_devices, peak_of
+from tracking import fake_devices, in_training, peak_of
 
 FAMILIES = ("llama3", "qwen3")  # whose attention keeps what PyTorch's own does
 CHUNKS = 8  # of a loss, as ChunkedLossWrapper has it
 
 
 def flavors_of(family):
-    (flavors,) = (value for name, value in vars(import_module(f"torchtitan.models.{family}")).items() if name == f"{family}_configs")
-    return flavors
+    return getattr(import_module(f"torchtitan.models.{family}"), f"{family}_configs")
 
 
 def refusal_of(name, args):
     """Why a model cannot be tracked, or nothing."""
-    if flavor_of(name).enable_weight_tying:
+    if spec_of(name).model.enable_weight_tying:
         return "tied embeddings are not tracked"
     if args.ep > 1:
         return "--ep: torchtitan 0.3 reads how many tokens go where, which fake tensors do not hold"
@@ -31,10 +30,6 @@ def refusal_of(name, args):
 def spec_of(name):
     family, flavor = name.split(":")
     return import_module(f"torchtitan.models.{family}").model_registry(flavor)
-
-
-def flavor_of(name):
-    return spec_of(name).model
 
 
 def job_of(name, seq, batch, recompute, args):
@@ -67,7 +62,7 @@ def job_of(name, seq, batch, recompute, args):
 
 def sizes_of(name, args):
     """Columns of a row that say a model's shape."""
-    shape = flavor_of(name)
+    shape = spec_of(name).model
     attention = shape.layers[0].attention
     feed_forward, experts = shape.layers[0].feed_forward, getattr(shape.layers[0], "moe", None)
     heads = attention.n_heads
@@ -117,6 +112,12 @@ def compile_around_layers():
         import_module(f"torchtitan.models.{family}.parallelize").apply_compile = apply_compile
 
 
+def prepare():
+    """Once, before any step."""
+    allow_processors_attention()
+    compile_around_layers()
+
+
 devices = ExitStack()
 
 
@@ -138,7 +139,6 @@ def tracked_peak(name, seq, batch, recompute, args):
     from torchtitan.distributed.utils import get_spmd_context, set_spmd_backend
 
     torch._dynamo.reset()
-    compile_around_layers()
     degrees = degrees_of(args.gpus, args.tp, args.replicate)
     job = job_of(name, seq, batch, recompute, args)
     shape = job.model_spec.model
@@ -161,10 +161,7 @@ def tracked_peak(name, seq, batch, recompute, args):
         model._skip_lm_head = True
     in_step = get_spmd_context(parallel_dims=degrees)
     with FakeTensorMode(allow_non_fake_inputs=True):
-        model.to_empty(device="cpu")
-        model.train()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-        tokens, labels = (torch.randint(shape.vocab_size, (batch, seq)) for _ in range(2))
+        optimizer, tokens, labels = in_training(model, shape.vocab_size, batch, seq)
         positions = torch.arange(seq).repeat(batch, 1)
         valid_tokens = torch.tensor(1.0)
 

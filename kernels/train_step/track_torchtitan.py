@@ -151,7 +151,7 @@ def main():
     args = parse_arguments()
     fuse_norms()
     compile_for_fake_tensors()
-    args.release.allow_processors_attention()
+    args.release.prepare()
     file = RowFile(args.out, HEADER)
     have = {asked_for(row) for row in file.rows}
     todo = [(m, s, b, r) for m in args.models for r in args.recompute for s in args.seq for b in args.batch]

@@ -95,6 +95,14 @@ def fake_devices(count):
         dist.destroy_process_group()
 
 
+def in_training(model, vocabulary, batch, seq):
+    """AdamW of a model that was on the meta device and has memory now, and a batch of it: tokens and labels."""
+    model.to_empty(device="cpu")
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    return optimizer, *(torch.randint(vocabulary, (batch, seq)) for _ in range(2))
+
+
 def peak_of(one_pass, times, model, optimizer, frees_gradients=True):
     """Bytes allocated at the peak of a step of `times` forward and backward passes once moments are there, by what they are of
     and in all ("Total"). The fused AdamW allocates nothing in an update: passes alone are tracked."""

@@ -22,6 +22,15 @@ Json exported(Arguments const& arguments) {
 /// What `--report json` says of one plan, without the texts of the headline.
 Json plan_of(Arguments const& estimate) { return report(Arguments{"estimate"} + estimate).at("plan"); }
 
+/// The small plan with these options, as `estimate` writes it to a file.
+std::string plan_file(ScratchFolder const& folder, Arguments const& options) {
+    std::string file = folder.path("step.json");
+    RunResult const run =
+        run_sextant(Arguments{"estimate"} + small + options + Arguments{"--format", "json", "--output", file});
+    REQUIRE(run.code == 0);
+    return file;
+}
+
 }  // namespace
 
 TEST_CASE("export: the files of a plan come back as that plan", "[cli][export]") {
@@ -77,20 +86,14 @@ TEST_CASE("export: a framework without a format of its own has the one of its li
 
 TEST_CASE("export: packed documents come from a plan file, and no script says them", "[cli][export]") {
     ScratchFolder const folder("export_documents");
-    std::string const file = folder.path("step.json");
-    REQUIRE(run_sextant(Arguments{"estimate"} + small +
-                        Arguments{"--document-tokens", "256", "--format", "json", "--output", file})
-                .code == 0);
+    std::string const file = plan_file(folder, {"--document-tokens", "256"});
     Json const report = exported({"--plan", file, "--output", folder.path("out")});
     CHECK(report.dump().find("documents of 256 tokens") != std::string::npos);
 }
 
 TEST_CASE("export: a loss in chunks comes from the plan file", "[cli][export]") {
     ScratchFolder const folder("export_chunks");
-    std::string const file = folder.path("step.json");
-    REQUIRE(run_sextant(Arguments{"estimate"} + small +
-                        Arguments{"--loss-chunks", "8", "--format", "json", "--output", file})
-                .code == 0);
+    std::string const file = plan_file(folder, {"--loss-chunks", "8"});
     RunResult const run = run_sextant({"export", "--plan", file, "--format", "maxtext"});
     CHECK(run.code == 0);
     CHECK_THAT(run.out, contains("num_vocab_tiling: 8"));
