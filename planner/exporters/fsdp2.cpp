@@ -81,6 +81,25 @@ void translate_layout(Translation& t) {
                   "microbatches run one after the other (gradient accumulation)");
 }
 
+/// What the fragment's tensor-parallel plan leaves whole, and what it stops at.
+void translate_tensor_parallelism(Translation& t, ModelSpec const& model) {
+    AttentionSpec const& a = model.attention;
+    if (t.plan.tp == 1) return;
+    if (model.moe)
+        t.cannot("tp",
+                 "tensor parallelism splits the attention and not the experts: each rank has all of them and sends all "
+                 "tokens through, with more memory and time than predicted; see the torchtitan format");
+    if (a.latent || a.sinks || a.gated || model.recurrent)
+        t.cannot("model", "split_layer() has no rule for {}: it stops there until you write one",
+                 a.latent  ? "latent attention"
+                 : a.sinks ? "sinks"
+                 : a.gated ? "a gate on the attention's output"
+                           : "recurrent layers");
+    if (a.kv_heads % t.plan.tp != 0)
+        t.cannot("tp", "{} key/value heads are no multiple of tp {}: DTensor does not copy them, and the model stops",
+                 a.kv_heads, t.plan.tp);
+}
+
 void translate_step(Translation& t) {
     ParallelPlan& p = t.plan;
     t.recompute_attention_core();
@@ -116,9 +135,10 @@ std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
         "from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper\n"
         "from torch.distributed.device_mesh import init_device_mesh\n"
         "from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard\n"
-        "from torch.distributed.tensor import Replicate, Shard\n"
+        "from torch.distributed.tensor import DTensor, Replicate, Shard\n"
         "from torch.distributed.tensor.parallel import (\n"
-        "    ColwiseParallel,\n    PrepareModuleInput,\n    RowwiseParallel,\n    SequenceParallel,\n"
+        "    ColwiseParallel,\n    PrepareModuleInput,\n    PrepareModuleOutput,\n    RowwiseParallel,\n"
+        "    SequenceParallel,\n"
         "    parallelize_module,\n)\n\n";
     out += fmt::format("DATA_PATH = {}\nTOKENIZER_PATH = {}\nCHECKPOINT_FOLDER = {}\nMODEL = {}\n",
                        python_quoted(launch.settings.data), python_quoted(launch.settings.tokenizer),
@@ -147,7 +167,7 @@ std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
     return out;
 }
 
-/// Functions that apply the plan to a decoder whose modules are named as in transformers' Llama.
+/// Functions that apply the plan to a decoder whose modules are named as in transformers (5.24).
 constexpr char const* functions = R"(def make_mesh():
     return init_device_mesh(
         "cuda", (REPLICAS, SHARDS, TENSOR), mesh_dim_names=("replica", "shard", "tensor")
@@ -155,9 +175,11 @@ constexpr char const* functions = R"(def make_mesh():
 
 
 def split_layer(layer, mesh):
-    """Tensor and sequence parallelism of one layer; adapt the names to your model."""
+    """Tensor and sequence parallelism of one layer, by the names that layers of Llama, Mistral, Qwen, Gemma, Granite and
+    others have in transformers: what it does not know of yours it refuses."""
+    names = dict(layer.named_modules())
+    gathered = {"input_layouts": (Shard(1),), "desired_input_layouts": (Replicate(),)}
     plan = {
-        "input_layernorm": SequenceParallel(),
         "self_attn": PrepareModuleInput(
             input_kwarg_layouts={"hidden_states": Shard(1)},
             desired_input_kwarg_layouts={"hidden_states": Replicate()},
@@ -166,24 +188,41 @@ def split_layer(layer, mesh):
         "self_attn.k_proj": ColwiseParallel(),
         "self_attn.v_proj": ColwiseParallel(),
         "self_attn.o_proj": RowwiseParallel(output_layouts=Shard(1)),
-        "post_attention_layernorm": SequenceParallel(),
-        "mlp": PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),)),
-        "mlp.gate_proj": ColwiseParallel(),
-        "mlp.up_proj": ColwiseParallel(),
-        "mlp.down_proj": RowwiseParallel(output_layouts=Shard(1)),
     }
+    splits_mlp = "mlp.up_proj" in names and "mlp.down_proj" in names
+    if splits_mlp:
+        plan["mlp"] = PrepareModuleInput(**gathered)
+        plan["mlp.up_proj"] = ColwiseParallel()
+        plan["mlp.down_proj"] = RowwiseParallel(output_layouts=Shard(1))
+        if "mlp.gate_proj" in names:
+            plan["mlp.gate_proj"] = ColwiseParallel()
+    else:  # experts: every rank has all of them, and sends all tokens through
+        plan["mlp"] = PrepareModuleInput(**gathered, use_local_output=True)
+        split = PrepareModuleOutput(output_layouts=(Replicate(),), desired_output_layouts=(Shard(1),))
+        parallelize_module(layer, mesh["tensor"], {"mlp": split})
+    for name in names:
+        if name.endswith("norm") and not name.startswith("mlp."):
+            of_heads = name.startswith("self_attn.")  # a rank has some of the heads, and whole sequences
+            plan[name] = SequenceParallel(sequence_dim=2 if of_heads else 1, use_local_output=True)
     parallelize_module(layer, mesh["tensor"], plan)
+    for name, parameter in layer.named_parameters():
+        if not isinstance(parameter, DTensor) and (splits_mlp or not name.startswith("mlp.")):
+            raise ValueError(f"split_layer() has no rule for {name}: tensor-parallel ranks would train it apart")
 
 
-def split_ends(model, mesh):
-    """Tensor parallelism of what is before and after the layers, which see a part of the sequence each: give the model
-    the position_ids of the whole sequence."""
+def split_ends(model, layers, mesh):
+    """Tensor parallelism of what is before and after the layers, which see a part of the sequence each."""
     plan = {
-        "model.embed_tokens": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
+        "model.embed_tokens": RowwiseParallel(input_layouts=Replicate(), output_layouts=Replicate()),
         "model.norm": SequenceParallel(),
         "lm_head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
     }
     parallelize_module(model, mesh["tensor"], plan)
+    # Positions and masks are made from what the embedding returns: whole sequences, which are split here.
+    first = PrepareModuleInput(
+        input_layouts=(Replicate(),), desired_input_layouts=(Shard(1),), use_local_output=True
+    )
+    parallelize_module(layers[0], mesh["tensor"], first)
     if TIED_EMBEDDINGS:
         model.lm_head.weight = model.model.embed_tokens.weight
 
@@ -200,7 +239,7 @@ def apply_plan(model, layers, mesh):
     }
     model.to(STATE)
     if TENSOR > 1:
-        split_ends(model, mesh)
+        split_ends(model, layers, mesh)
     for index in range(len(layers)):
         if TENSOR > 1:
             split_layer(layers[index], mesh)
@@ -246,6 +285,7 @@ Export write(LaunchPlan const& launch) {
     t.leave_out_adapters();
     translate_pipeline(t, launch);
     translate_layout(t);
+    translate_tensor_parallelism(t, launch.model);
     translate_step(t);
     t.settle(fsdp2_exporter, launch);
     std::string python = "#!/usr/bin/env python3\n" + file_header(fsdp2_exporter, launch, t.notes) + "\n";

@@ -210,12 +210,30 @@ TEST_CASE("fsdp2's tensor-parallel plan has embedding, last norm and head", "[ex
     ParallelPlan plan;
     plan.tp = 2;
     Export const e = exported("fsdp2", "llama-3.2-1b", plan);
-    CHECK(writes(e, "\"model.embed_tokens\": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1))"));
+    CHECK(writes(e, "\"model.embed_tokens\": RowwiseParallel(input_layouts=Replicate(), output_layouts=Replicate())"));
     CHECK(writes(e, "\"model.norm\": SequenceParallel()"));
     CHECK(writes(e, "\"lm_head\": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate())"));
-    CHECK(writes(e, "    if TENSOR > 1:\n        split_ends(model, mesh)\n"));
+    CHECK(writes(e, "    if TENSOR > 1:\n        split_ends(model, layers, mesh)\n"));
     CHECK(writes(e, "TIED_EMBEDDINGS = True\n"));
     CHECK(writes(exported("fsdp2", "llama-3.1-8b", plan), "TIED_EMBEDDINGS = False\n"));
+}
+
+TEST_CASE("fsdp2 says what its tensor-parallel plan leaves whole or stops at", "[export]") {
+    ParallelPlan plan;
+    plan.tp = 2;
+    for (char const* const model : {"llama-3.1-8b", "qwen3-8b", "gemma-3-4b", "olmo-2-7b"}) {
+        CAPTURE(model);
+        CHECK_FALSE(notes(exported("fsdp2", model, plan), "", "tp"));
+        CHECK_FALSE(notes(exported("fsdp2", model, plan), "", "model"));
+    }
+    CHECK(notes(exported("fsdp2", "qwen3-30b-a3b", plan), "not the experts", "tp"));
+    CHECK(notes(exported("fsdp2", "deepseek-v2-lite", plan), "latent attention", "model"));
+    CHECK(notes(exported("fsdp2", "gpt-oss-20b", plan), "sinks", "model"));
+    ParallelPlan wide;
+    wide.tp = 8;
+    CHECK(notes(exported("fsdp2", "gemma-3-4b", wide), "no multiple of tp 8", "tp"));
+    wide.tp = 1;
+    CHECK_FALSE(notes(exported("fsdp2", "qwen3-30b-a3b", wide), "", "tp"));
 }
 
 TEST_CASE(
