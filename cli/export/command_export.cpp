@@ -194,9 +194,10 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("--plan", o->plan_file, "what 'sextant plan' or 'sextant estimate' wrote with --format json")
         ->option_text("FILE");
     app.add_option("--rank", o->rank, "which of its plans (default: 1, the best)")->option_text("N");
-    app.add_option("--format", o->formats,
-                   "megatron, deepspeed, torchtitan, fsdp2, nemo, maxtext, slurm, kubernetes, or all (default: the "
-                   "framework's)")
+    app.add_option(
+           "--format", o->formats,
+           "megatron, deepspeed, torchtitan, torchtitan-0.3, fsdp2, nemo, maxtext, slurm, kubernetes, or all (default: "
+           "the framework's)")
         ->delimiter(',')
         ->option_text("NAME[,NAME...]");
     add_settings(app, o->settings);

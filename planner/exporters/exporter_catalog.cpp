@@ -10,13 +10,14 @@ namespace sextant {
 extern constinit ExporterEntry const megatron_exporter;
 extern constinit ExporterEntry const deepspeed_exporter;
 extern constinit ExporterEntry const torchtitan_exporter;
+extern constinit ExporterEntry const torchtitan_module_exporter;
 extern constinit ExporterEntry const fsdp2_exporter;
 extern constinit ExporterEntry const nemo_exporter;
 extern constinit ExporterEntry const maxtext_exporter;
 
 namespace {
 
-constexpr std::array catalog{&megatron_exporter, &deepspeed_exporter, &torchtitan_exporter,
+constexpr std::array catalog{&megatron_exporter, &deepspeed_exporter, &torchtitan_exporter, &torchtitan_module_exporter,
                              &fsdp2_exporter,    &nemo_exporter,      &maxtext_exporter};
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/exporters/torchtitan_translation.hpp"
-#include "planner/torchtitan_models.hpp"
 
-#include <algorithm>
 #include <array>
 
 // Tables and keys of torchtitan/config/job_config.py.
@@ -22,17 +20,10 @@ Converter converter_of(Precision precision) {
                                          : Converter{"quantize.linear.float8", "rowwise", "quantize.grouped_mm.float8"};
 }
 
-std::string list_of(std::vector<std::string> const& names) {
-    std::string out = "[";
-    for (std::string const& name : names)
-        out += (out.size() > 1 ? ", " : "") + toml_quoted(name);
-    return out + "]";
-}
-
 std::vector<std::string> converters(ParallelPlan const& p, ModelSpec const& model) {
     Converter const c = converter_of(p.precision);
     std::vector<std::string> names{c.name};
-    if (torchtitan_narrows_experts(p, model)) names.emplace_back(c.of_experts);
+    if (torchtitan_narrows_experts(p, model, TorchtitanRelease::v0_2)) names.emplace_back(c.of_experts);
     return names;
 }
 
@@ -46,18 +37,17 @@ std::string module_lists(std::vector<std::int64_t> const& chunks) {
         for (std::int64_t k = 0; k < chunks[i]; ++k)
             names.push_back(fmt::format("layers.{}", layer++));
         if (i + 1 == chunks.size()) names.insert(names.end(), {"norm", "output"});
-        out += "  " + list_of(names) + ",\n";
+        out += "  " + torchtitan_list(names) + ",\n";
     }
     return out + "]\n";
 }
 
 std::string parallelism(ParallelPlan const& p, ModelSpec const& model) {
-    std::int64_t const ranks = p.dp * p.cp;
-    std::int64_t const group = p.zero == 0 ? p.cp : p.shard_group > 0 ? p.shard_group : ranks;
+    TorchtitanShards const shards = torchtitan_shards(p);
     std::string out = "[parallelism]\n";
-    out += fmt::format("data_parallel_replicate_degree = {}\ndata_parallel_shard_degree = {}\n", ranks / group,
-                       group / p.cp);
-    out += fmt::format("fsdp_reshard_after_forward = \"{}\"\n", p.zero == 3 ? "always" : "never");
+    out += fmt::format(
+        "data_parallel_replicate_degree = {}\ndata_parallel_shard_degree = {}\nfsdp_reshard_after_forward = \"{}\"\n",
+        shards.replicas, shards.shards, shards.reshard);
     out += fmt::format("tensor_parallel_degree = {}\ncontext_parallel_degree = {}\n", p.tp, p.cp);
     if (p.cp > 1)
         out += fmt::format("context_parallel_rotate_method = \"{}\"\n",
@@ -80,13 +70,12 @@ std::string parallelism(ParallelPlan const& p, ModelSpec const& model) {
 }
 
 std::string training(LaunchPlan const& launch, ParallelPlan const& p) {
-    std::int64_t const local = p.pp > 1 ? launch.workload.global_batch / p.dp : p.micro_batch;
     bool const full = p.precision == Precision::fp32 || p.precision == Precision::tf32;
     std::string out = fmt::format(
         "[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\nsteps = {}\n"
         "mixed_precision_param = \"{}\"\n",
-        local, launch.workload.global_batch, launch.workload.sequence, launch.settings.steps,
-        full ? "float32" : "bfloat16");
+        torchtitan_local_batch(launch, p), launch.workload.global_batch, launch.workload.sequence,
+        launch.settings.steps, full ? "float32" : "bfloat16");
     if (p.optimizer == Optimizer::adamw_pure_bf16) out += "dtype = \"bfloat16\"  # weights, gradients and moments\n";
     out += fmt::format("enable_cpu_offload = {}\n", offloads_optimizer(p));
     out += "dataset = \"c4\"  # replace with the name of your dataset\n";
@@ -94,7 +83,7 @@ std::string training(LaunchPlan const& launch, ParallelPlan const& p) {
     if (is_narrow(p.precision)) {
         Converter const c = converter_of(p.precision);
         out += fmt::format("[{}]\nrecipe_name = \"{}\"\n\n", c.name, c.recipe);
-        if (torchtitan_narrows_experts(p, launch.model))
+        if (torchtitan_narrows_experts(p, launch.model, TorchtitanRelease::v0_2))
             out += fmt::format("[{}]\nfqns = [\"experts\"]\n\n", c.of_experts);
     }
     return out;
@@ -112,17 +101,14 @@ std::string checkpoints(LaunchPlan const& launch, ParallelPlan const& p, ModelSp
     std::vector<std::string> compiled;
     if (torchtitan_compiles(p)) compiled.emplace_back("model");
     compiled.emplace_back("loss");
-    out += fmt::format("\n[compile]\nenable = true\ncomponents = {}\n", list_of(compiled));
+    out += fmt::format("\n[compile]\nenable = true\ncomponents = {}\n", torchtitan_list(compiled));
     out += "\n[checkpoint]\nenable = true\nfolder = " + toml_quoted(launch.settings.checkpoints) + "\n";
     if (launch.checkpoint.steps > 0) out += fmt::format("interval = {}\n", launch.checkpoint.steps);
     return out + "async_mode = \"async\"\n";
 }
 
 std::string model_lines(std::string const& preset) {
-    auto const found = std::find_if(torchtitan_models.begin(), torchtitan_models.end(), [&](TorchtitanModel const& m) {
-        return std::find(m.presets.begin(), m.presets.end(), preset) != m.presets.end();
-    });
-    if (found != torchtitan_models.end())
+    if (TorchtitanModel const* const found = torchtitan_model(preset, TorchtitanRelease::v0_2))
         return fmt::format("name = \"{}\"\nflavor = \"{}\"\n", found->family, found->flavor);
     return "# name and flavor are torchtitan's own; this plan is for " + comment_text(preset) +
            "\nname = \"REPLACE_WITH_MODEL_NAME\"\nflavor = \"REPLACE_WITH_MODEL_FLAVOR\"\n";
@@ -147,14 +133,14 @@ namespace {
 
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
-    translate_for_torchtitan(t, launch);
+    translate_for_torchtitan(t, launch, TorchtitanRelease::v0_2);
     t.settle(torchtitan_exporter, launch);
     ParallelPlan const& p = t.plan;
     std::string const header = file_header(torchtitan_exporter, launch, t.notes);
     std::string toml = header + "\n[job]\ndump_folder = \"outputs\"\n\n[model]\n";
     toml += model_lines(launch.model.name);
     toml += "hf_assets_path = " + toml_quoted(launch.settings.tokenizer) + "\n";
-    if (is_narrow(p.precision)) toml += "converters = " + list_of(converters(p, launch.model)) + "\n";
+    if (is_narrow(p.precision)) toml += "converters = " + torchtitan_list(converters(p, launch.model)) + "\n";
     toml += fmt::format("\n[optimizer]\nname = \"AdamW\"\nlr = {}\n\n", launch.settings.learning_rate);
     toml += training(launch, p) + parallelism(p, launch.model) + "\n" + checkpoints(launch, p, launch.model);
     TorchrunScript script{.header = header,

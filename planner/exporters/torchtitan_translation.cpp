@@ -2,6 +2,7 @@
 
 #include "cost_models/memory_footprint.hpp"
 #include "cost_models/weight_copies.hpp"
+#include "planner/exporters/quoting.hpp"
 
 #include <algorithm>
 
@@ -78,15 +79,16 @@ void translate_sharding(Translation& t, ModelSpec const& model) {
     }
 }
 
-/// Plain replicas are PyTorch's DDP, which goes with no other parallelism; the experts of a group of ranks that shares
-/// its state are divided over these ranks, and over tensor-parallel ones that hold whole experts.
-void translate_groups(Translation& t, ModelSpec const& model) {
+/// Plain replicas are PyTorch's DDP in 0.2, which goes with no other parallelism, and FSDP's of one rank each in 0.3;
+/// the experts of a group of ranks that shares its state are divided over these ranks, and over tensor-parallel ones
+/// that hold whole experts.
+void translate_groups(Translation& t, ModelSpec const& model, TorchtitanRelease release) {
     ParallelPlan& p = t.plan;
-    if (p.zero == 0 && p.dp > 1 && p.cp == 1 && (p.tp > 1 || p.pp > 1 || p.ep > 1)) {
+    bool const of_0_2 = release == TorchtitanRelease::v0_2;
+    if (p.zero == 0 && p.dp > 1 && p.cp == 1 && (p.ep > 1 || (of_0_2 && (p.tp > 1 || p.pp > 1)))) {
         t.cannot("zero",
-                 "torchtitan has replicas that share nothing (DDP) without any other parallelism only: the file shards "
-                 "over all {} ranks",
-                 p.dp);
+                 "torchtitan has replicas that share nothing without {} only: the file shards over all {} ranks",
+                 of_0_2 ? "any other parallelism (DDP)" : "expert parallelism", p.dp);
         p.zero = p.pp > 1 ? 1 : 2;
     }
     if (!model.moe || p.ep == 1) return;
@@ -102,15 +104,19 @@ void translate_groups(Translation& t, ModelSpec const& model) {
                  p.dp * p.cp * borrowed, p.ep);
 }
 
-void translate_experts(Translation& t, ModelSpec const& model) {
+void translate_experts(Translation& t, ModelSpec const& model, TorchtitanRelease release) {
     if (!model.moe) return;
     ParallelPlan& p = t.plan;
+    bool const of_0_2 = release == TorchtitanRelease::v0_2;
     if (p.ep == 1)
         t.replace(&ParallelPlan::expert_tp, p.tp, "expert_tp", "without expert parallelism experts are cut over tp");
+    else if (!of_0_2)
+        t.replace(&ParallelPlan::expert_tp, std::int64_t{1}, "expert_tp",
+                  "with expert parallelism each rank holds whole experts");
     else if (p.expert_tp != 1 && p.expert_tp != p.tp)
         t.replace(&ParallelPlan::expert_tp, p.tp, "expert_tp",
                   "experts are cut over all of tp or not at all, not over {}", p.expert_tp);
-    if (p.ep > 1 && p.ep % (p.cp * (p.expert_tp == p.tp ? 1 : p.tp)) != 0)
+    if (of_0_2 && p.ep > 1 && p.ep % (p.cp * (p.expert_tp == p.tp ? 1 : p.tp)) != 0)
         t.cannot("ep", "torchtitan wants ep to be a multiple of {}: it may refuse {}",
                  p.expert_tp == p.tp ? "cp" : "cp x tp", p.ep);
     if (p.ep == 1)
@@ -119,21 +125,26 @@ void translate_experts(Translation& t, ModelSpec const& model) {
     if (p.expert_tp > 1)
         t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher",
                   "torchtitan has no DeepEP with tensor parallelism inside experts: tokens go by all-to-all");
-    if (p.schedule == Schedule::dualpipe_v && p.ep > 1 && p.recompute != Recompute::none)
+    if (of_0_2 && p.schedule == Schedule::dualpipe_v && p.ep > 1 && p.recompute != Recompute::none)
         t.cannot("recompute",
                  "torchtitan 0.2.1 and later refuse recompute with expert parallelism and DualPipeV: set "
                  "pipeline_parallel_expert_parallel_overlap = false there");
 }
 
-/// Every k-th layer of a rank is recomputed; nothing else is said with a number.
-void translate_recompute(Translation& t, ModelSpec const& model) {
+/// 0.2 recomputes every k-th layer of a rank where it is told to; nothing else is said with a number.
+void translate_recompute(Translation& t, ModelSpec const& model, TorchtitanRelease release) {
     ParallelPlan& p = t.plan;
     if (p.recompute == Recompute::selective)
         t.replace(&ParallelPlan::recompute_modules, {RecomputeModule::op}, "recompute_modules",
                   "torchtitan's selective checkpointing keeps the results of expensive operations, not all but {}: the "
-                  "file has selective_ac_option 'op', the nearest",
+                  "file has that by operation, the nearest",
                   modules_text(p.recompute_modules));
     if (p.recompute_layers == 0) return;
+    if (release == TorchtitanRelease::v0_3) {
+        t.replace(&ParallelPlan::recompute_layers, std::int64_t{0}, "recompute_layers",
+                  "torchtitan 0.3 recomputes all layers or none, and not {} of a stage: all are", p.recompute_layers);
+        return;
+    }
     std::vector<std::int64_t> const chunks = chunk_layers(p, model);
     bool even = true;
     for (std::int64_t const layers : chunks)
@@ -144,28 +155,34 @@ void translate_recompute(Translation& t, ModelSpec const& model) {
               p.recompute_layers);
 }
 
-void note_narrow(Translation& t, ModelSpec const& model) {
+void note_narrow(Translation& t, ModelSpec const& model, TorchtitanRelease release) {
     ParallelPlan const& p = t.plan;
     if (!is_narrow(p.precision)) return;
-    if (model.moe && !torchtitan_narrows_experts(p, model))
-        t.cannot("precision",
-                 "torchtitan multiplies experts in float8 without pipeline and context parallelism only: here in bf16");
+    if (model.moe && !torchtitan_narrows_experts(p, model, release))
+        t.cannot("precision", "torchtitan {}: here in bf16",
+                 release == TorchtitanRelease::v0_2
+                     ? "multiplies experts in float8 without pipeline and context parallelism only"
+                     : "does not multiply experts in NVFP4");
     if (splits_mxfp8(p))
         t.cannot("precision",
                  "torchtitan refuses to compile layers in mxfp8 with tensor parallelism: they run as they are, slower "
                  "than predicted");
 }
 
-/// Whether torchtitan wraps the model in FSDP: what shards dense weights does, and expert parallelism.
+/// Whether torchtitan wraps the model in FSDP: 0.3 always, 0.2 where dense weights are sharded or experts are.
 /// Source: torchtitan 0.2.0, fsdp_enabled and ep_enabled in models/*/infra/parallelize.py.
-bool shards(ParallelPlan const& p) {
+bool shards(ParallelPlan const& p, TorchtitanRelease release) {
+    if (release == TorchtitanRelease::v0_3) return true;
     std::int64_t const group = p.shard_group > 0 ? p.shard_group : p.dp * p.cp;
     return p.cp > 1 || p.ep > 1 || (p.zero > 0 && group > 1);
 }
 
-void note_sequence(Translation& t, std::int64_t sequence) {
+/// Source: seq_len_divisor of 0.2's distributed/parallel_dims.py and of 0.3's trainer.py.
+void note_sequence(Translation& t, std::int64_t sequence, TorchtitanRelease release) {
     ParallelPlan const& p = t.plan;
-    std::int64_t const divisor = 2 * p.tp * p.cp;
+    bool const of_0_2 = release == TorchtitanRelease::v0_2;
+    std::int64_t const of_tp = of_0_2 || p.sequence_parallel == Switch::on ? p.tp : 1;
+    std::int64_t const divisor = of_tp * (of_0_2 || p.cp > 1 ? 2 * p.cp : 1);
     if (sequence % divisor != 0)
         t.cannot(p.cp > 1 ? "cp" : "tp",
                  "torchtitan refuses sequences of {} tokens, which tp and two parts for each cp rank do not divide (a "
@@ -173,20 +190,44 @@ void note_sequence(Translation& t, std::int64_t sequence) {
                  sequence, divisor);
 }
 
-void translate_rest(Translation& t) {
-    ParallelPlan& p = t.plan;
-    if (p.tp > 1)
-        t.replace(&ParallelPlan::sequence_parallel, Switch::on, "sequence_parallel",
-                  "tensor parallelism always comes with sequence parallelism");
-    if (p.cp > 1 && p.cp_mode == ContextParallel::ulysses)
+/// What a rank of a context-parallel group sees of the others' keys and values.
+void translate_context(Translation& t, TorchtitanRelease release) {
+    if (t.plan.cp == 1) return;
+    if (release == TorchtitanRelease::v0_3)
+        t.replace(&ParallelPlan::cp_mode, ContextParallel::all_gather, "cp_mode",
+                  "torchtitan 0.3 gathers keys and values");
+    else if (t.plan.cp_mode == ContextParallel::ulysses)
         t.replace(&ParallelPlan::cp_mode, ContextParallel::all_gather, "cp_mode",
                   "keys and values are gathered or passed around; no Ulysses");
+}
+
+void translate_format(Translation& t, TorchtitanRelease release) {
+    bool const of_0_2 = release == TorchtitanRelease::v0_2;
+    Precision const precision = t.plan.precision;
+    if (precision == Precision::tf32)
+        t.replace(&ParallelPlan::precision, Precision::fp32, "precision",
+                  "TF32 is a switch of PyTorch: the script sets it, the configuration cannot");
+    if (precision == Precision::fp16 || (of_0_2 && precision == Precision::fp4))
+        t.replace(&ParallelPlan::precision, Precision::bf16, "precision", "there is no {}: the file has bf16",
+                  name_of(precision));
+    if (precision == Precision::fp8_block)
+        t.replace(&ParallelPlan::precision, Precision::fp8, "precision",
+                  "scales are of rows, not of blocks: the file has float8");
+}
+
+void translate_rest(Translation& t, TorchtitanRelease release) {
+    ParallelPlan& p = t.plan;
+    bool const of_0_2 = release == TorchtitanRelease::v0_2;
+    if (p.tp > 1 && of_0_2)
+        t.replace(&ParallelPlan::sequence_parallel, Switch::on, "sequence_parallel",
+                  "tensor parallelism always comes with sequence parallelism");
     t.replace(&ParallelPlan::attention, AttentionKernel::flash, "attention", "attention is always a fused kernel");
     t.replace(&ParallelPlan::dropout, Switch::off, "dropout", "the models have no dropout");
     t.replace(&ParallelPlan::fused_cross_entropy, Switch::on, "fused_cross_entropy",
               "the loss is compiled, as torchtitan does by default and the memory of a logit counts");
-    t.replace(&ParallelPlan::loss_chunks, std::int64_t{1}, "loss_chunks",
-              "torchtitan 0.2 has all logits at once (0.3, whose configuration is Python, has ChunkedLossWrapper)");
+    if (of_0_2)
+        t.replace(&ParallelPlan::loss_chunks, std::int64_t{1}, "loss_chunks",
+                  "torchtitan 0.2 has all logits at once (0.3 has ChunkedLossWrapper: --format torchtitan-0.3)");
     if (p.optimizer == Optimizer::adamw_pure_bf16) {
         if (p.dp * p.cp > 1)
             t.cannot("gradients",
@@ -197,7 +238,7 @@ void translate_rest(Translation& t) {
                   name_of(p.optimizer));
     }
     Offload const without_optimizer = offloads_activations(p) ? Offload::activations : Offload::none;
-    if (offloads_optimizer(p) && !shards(p))
+    if (offloads_optimizer(p) && !shards(p, release))
         t.replace(&ParallelPlan::offload, without_optimizer, "offload",
                   "enable_cpu_offload is FSDP's, which one rank and plain replicas do without: nothing is offloaded "
                   "(several data-parallel ranks with --zero 2 or 3 have it)");
@@ -207,15 +248,6 @@ void translate_rest(Translation& t) {
     if (offloads_activations(p))
         t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
                   "activations are not offloaded");
-    if (p.precision == Precision::tf32)
-        t.replace(&ParallelPlan::precision, Precision::fp32, "precision",
-                  "TF32 is a switch of PyTorch: torchtitan.sh sets it, the TOML cannot");
-    if (p.precision == Precision::fp16 || p.precision == Precision::fp4)
-        t.replace(&ParallelPlan::precision, Precision::bf16, "precision", "there is no {}: the file has bf16",
-                  name_of(p.precision));
-    if (p.precision == Precision::fp8_block)
-        t.replace(&ParallelPlan::precision, Precision::fp8, "precision",
-                  "scales are of rows, not of blocks: the file has float8");
 }
 
 }  // namespace
@@ -231,24 +263,44 @@ char const* torchtitan_schedule(Schedule schedule) {
     }
 }
 
-bool torchtitan_narrows_experts(ParallelPlan const& p, ModelSpec const& model) {
-    bool const alone = p.pp == 1 && p.cp == 1;
-    return model.moe && is_narrow(p.precision) && (p.precision == Precision::mxfp8 || alone);
+bool torchtitan_narrows_experts(ParallelPlan const& p, ModelSpec const& model, TorchtitanRelease release) {
+    bool const can = release == TorchtitanRelease::v0_3 ? p.precision != Precision::fp4
+                                                        : p.precision == Precision::mxfp8 || (p.pp == 1 && p.cp == 1);
+    return model.moe && is_narrow(p.precision) && can;
 }
 
 bool torchtitan_compiles(ParallelPlan const& p) { return !puts_weights_off(p.schedule) && !splits_mxfp8(p); }
 
-void translate_for_torchtitan(Translation& t, LaunchPlan const& launch) {
+TorchtitanShards torchtitan_shards(ParallelPlan const& p) {
+    std::int64_t const ranks = p.dp * p.cp;
+    std::int64_t const group = p.zero == 0 ? p.cp : p.shard_group > 0 ? p.shard_group : ranks;
+    return {ranks / group, group / p.cp, p.zero == 3 ? "always" : "never"};
+}
+
+std::int64_t torchtitan_local_batch(LaunchPlan const& launch, ParallelPlan const& p) {
+    return p.pp > 1 ? launch.workload.global_batch / p.dp : p.micro_batch;
+}
+
+std::string torchtitan_list(std::vector<std::string> const& names) {
+    std::string out = "[";
+    for (std::string const& name : names)
+        out += (out.size() > 1 ? ", " : "") + toml_quoted(name);
+    return out + "]";
+}
+
+void translate_for_torchtitan(Translation& t, LaunchPlan const& launch, TorchtitanRelease release) {
     t.leave_out_adapters();
     if (t.plan.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
     translate_schedule(t, launch.microbatches());
-    translate_experts(t, launch.model);
+    translate_experts(t, launch.model, release);
     translate_sharding(t, launch.model);
-    translate_groups(t, launch.model);
-    translate_recompute(t, launch.model);
-    translate_rest(t);
-    note_narrow(t, launch.model);
-    note_sequence(t, launch.workload.sequence);
+    translate_groups(t, launch.model, release);
+    translate_recompute(t, launch.model, release);
+    translate_context(t, release);
+    translate_format(t, release);
+    translate_rest(t, release);
+    note_narrow(t, launch.model, release);
+    note_sequence(t, launch.workload.sequence, release);
 }
 
 }  // namespace sextant

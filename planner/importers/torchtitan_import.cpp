@@ -28,8 +28,9 @@ constexpr std::array schedule_classes{ScheduleClass{"1F1B", Schedule::one_f_one_
 void check_flavor(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
     auto const name = in.text("model.name");
     auto const flavor = in.text("model.flavor");
-    auto const found = std::find_if(torchtitan_models.begin(), torchtitan_models.end(),
-                                    [&](TorchtitanModel const& m) { return name == m.family && flavor == m.flavor; });
+    auto const found = std::find_if(torchtitan_models.begin(), torchtitan_models.end(), [&](TorchtitanModel const& m) {
+        return name == m.family && flavor == m.flavor && m.is_in(TorchtitanRelease::v0_2);
+    });
     if (found == torchtitan_models.end()) {
         if (flavor) out.ignored.emplace_back("model.flavor");
         return;

@@ -1692,7 +1692,7 @@ class _Export(Command):
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
             plan: what 'sextant plan' or 'sextant estimate' wrote with --format json
             rank: which of its plans (default: 1, the best)
-            format: megatron, deepspeed, torchtitan, fsdp2, nemo, maxtext, slurm, kubernetes, or all (default: the framework's)
+            format: megatron, deepspeed, torchtitan, torchtitan-0.3, fsdp2, nemo, maxtext, slurm, kubernetes, or all (default: the framework's)
             data: training data (default: a marked placeholder)
             tokenizer: tokenizer (default: a marked placeholder)
             checkpoints: folder of checkpoints (default: a marked placeholder)

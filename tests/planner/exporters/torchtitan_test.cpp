@@ -206,3 +206,93 @@ TEST_CASE("torchtitan does not compile layers where PyTorch's schedule refuses t
     CHECK(writes(in(Schedule::interleaved), "components = [\"model\", \"loss\"]\n"));
     CHECK_FALSE(notes(in(Schedule::interleaved), "refuses compiled layers", "schedule"));
 }
+
+TEST_CASE("torchtitan 0.3 is configured by a module with the plan's degrees, loss and recompute", "[export]") {
+    ParallelPlan plan{.dp = 4, .tp = 2, .pp = 2};
+    plan.zero = 1;
+    plan.loss_chunks = 8;
+    plan.recompute = Recompute::full;
+    Export const e = exported("torchtitan-0.3", "llama-3.1-8b", plan, 64);
+    CHECK(writes(e, "from torchtitan.models.llama3 import model_registry\n"));
+    CHECK(writes(e, "model_registry(\n        \"8B\",\n    )\n"));
+    CHECK(writes(e, "ChunkedLossWrapper.Config(\n        num_chunks=8,\n"));
+    CHECK_FALSE(notes(e, "", "loss_chunks"));
+    CHECK(e.expressed.loss_chunks == 8);
+    CHECK(writes(e, "data_parallel_replicate_degree=1,\n            data_parallel_shard_degree=4,\n"));
+    CHECK(writes(e, "local_batch_size=16,\n            global_batch_size=64,\n"));
+    CHECK(writes(e, "pipeline_parallel_schedule=\"1F1B\",\n            pipeline_parallel_microbatch_size=1,\n"));
+    CHECK(writes(e, "[\"tok_embeddings\", *(f\"layers.{i}\" for i in range(0, 16))],\n"));
+    CHECK(writes(e, "[*(f\"layers.{i}\" for i in range(16, 32)), \"norm\", \"lm_head\"],\n"));
+    CHECK(writes(e, "activation_checkpoint=FullAC.Config(),\n"));
+    CHECK(writes(e, "-m torchtitan.train --module torchtitan_config --config plan\n"));
+    plan.loss_chunks = 1;
+    plan.recompute = Recompute::none;
+    Export const plain = exported("torchtitan-0.3", "llama-3.1-8b", plan, 64);
+    CHECK(writes(plain, "    loss = CrossEntropyLoss.Config("));
+    CHECK_FALSE(writes(plain, "ChunkedLossWrapper"));
+    CHECK(writes(plain, "activation_checkpoint=None,\n"));
+    CHECK(writes(exported("torchtitan-0.3", "llama-2-7b", plan, 64), "REPLACE_WITH_MODEL_FLAVOR"));
+    CHECK(writes(exported("torchtitan-0.3", "llama-3.2-1b", plan, 64), "\"1B\""));
+}
+
+TEST_CASE("torchtitan 0.3 shards otherwise than 0.2 where it does", "[export]") {
+    auto const both = [](char const* model, ParallelPlan const& plan) {
+        return std::pair(exported("torchtitan", model, plan), exported("torchtitan-0.3", model, plan));
+    };
+    // Replicas beside other parallelism are FSDP's with one rank each.
+    auto const [no_replicas, replicas] = both("llama-3.1-8b", {.dp = 4, .tp = 2});
+    CHECK(no_replicas.expressed.zero == 2);
+    CHECK(replicas.expressed.zero == 0);
+    CHECK(writes(replicas, "data_parallel_replicate_degree=4,\n            data_parallel_shard_degree=1,\n"));
+    Export const experts = exported("torchtitan-0.3", "mixtral-8x7b", {.dp = 8, .ep = 8});
+    CHECK(notes(experts, "without expert parallelism", "zero"));
+
+    ParallelPlan cut{.dp = 8, .tp = 2, .ep = 8};
+    cut.zero = 3;
+    cut.expert_tp = 2;
+    auto const [inside, whole] = both("mixtral-8x7b", cut);
+    CHECK(inside.expressed.expert_tp == 2);
+    CHECK(whole.expressed.expert_tp == 1);
+    CHECK(notes(whole, "whole experts", "expert_tp"));
+    cut.dispatcher = Dispatcher::deduplicated;
+    CHECK(writes(exported("torchtitan-0.3", "mixtral-8x7b", cut), "moe_comm_backend=\"deepep\""));
+
+    ParallelPlan some{.dp = 8};
+    some.zero = 3;
+    some.recompute = Recompute::full;
+    some.recompute_layers = 8;
+    auto const [every_fourth, all] = both("llama-3.1-8b", some);
+    CHECK(every_fourth.expressed.recompute_layers == 8);
+    CHECK(all.expressed.recompute_layers == 0);
+    CHECK(notes(all, "recomputes all layers or none", "recompute_layers"));
+}
+
+TEST_CASE("torchtitan 0.3 gathers keys and values, splits sequences or not, and has NVFP4", "[export]") {
+    ParallelPlan around{.dp = 2, .cp = 4};
+    around.zero = 3;
+    Export const gathered = exported("torchtitan-0.3", "llama-3.1-8b", around);
+    CHECK(notes(gathered, "gathers keys and values", "cp_mode"));
+    CHECK(gathered.expressed.cp_mode == ContextParallel::all_gather);
+    CHECK(writes(gathered, "attn_backend=\"flex\""));
+
+    ParallelPlan split{.dp = 2, .tp = 4};
+    split.zero = 3;
+    for (Switch const on : {Switch::on, Switch::off}) {
+        split.sequence_parallel = on;
+        Export const e = exported("torchtitan-0.3", "llama-3.1-8b", split);
+        CHECK_FALSE(notes(e, "", "sequence_parallel"));
+        CHECK(writes(e, on == Switch::on ? "enable_sequence_parallel=True" : "enable_sequence_parallel=False"));
+    }
+
+    auto const narrow = [](char const* model, Precision precision) {
+        return exported({.format = "torchtitan-0.3",
+                         .model = find_model(model),
+                         .plan = {.dp = 8, .precision = precision},
+                         .cluster = "b200-sxm"});
+    };
+    CHECK(writes(narrow("llama-3.1-8b", Precision::fp4), "NVFP4LinearConverter.Config(fqns=[\"layers\"], "));
+    CHECK(notes(narrow("mixtral-8x7b", Precision::fp4), "experts in NVFP4", "precision"));
+    CHECK(writes(narrow("mixtral-8x7b", Precision::mxfp8), "MXFP8GroupedExpertsConverter.Config("));
+    CHECK(writes(narrow("mixtral-8x7b", Precision::fp8), "Float8GroupedExpertsConverter.Config("));
+    CHECK_FALSE(writes(narrow("llama-3.1-8b", Precision::bf16), "converters"));
+}
