@@ -25,10 +25,8 @@ StageLoad load_of(StageCost const& run, PipelineCost const& pipeline, ParallelPl
     MomentStore moments;
     load.in_flight = held_at_most(run, pipeline, plan, rank, moments);
     if (traits_of(plan.schedule).split_backward == Switch::off) return load;
-    auto const chunks = as_double(plan.vpp * traits_of(plan.schedule).parameter_copies());
-    auto const most = most_between_halves(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)]);
-    for (std::size_t passes = 0; passes < most.size(); ++passes)
-        load.between_halves[passes] = as_double(most[passes]) / chunks;
+    load.between_halves = most_between_halves(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)],
+                                              chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank), run.chunk_shares);
     return load;
 }
 

@@ -259,15 +259,27 @@ std::vector<InFlight> in_flight_over_time(PipelineSchedule const& schedule, Sche
     return changes;
 }
 
-std::array<std::int64_t, 3> most_between_halves(std::vector<Slot> const& order) {
-    std::array<std::int64_t, 3> most{-1, -1, -1};
-    std::int64_t held = 0;
+std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span<std::int64_t const> chunks,
+                                          std::span<double const> shares) {
+    std::array<double, 3> most{-1, -1, -1};
+    std::vector<std::int64_t> held(chunks.size(), 0);
+    auto const held_of = [&](std::int32_t stage) -> std::int64_t& {
+        auto const found = std::lower_bound(chunks.begin(), chunks.end(), stage);
+        assert(found != chunks.end() && *found == stage);
+        return held[static_cast<std::size_t>(found - chunks.begin())];
+    };
+    auto const kept = [&] {
+        double sum = 0;
+        for (std::size_t c = 0; c < held.size(); ++c)
+            sum += static_cast<double>(held[c]) * (shares.empty() ? 1.0 : shares[c]);
+        return shares.empty() ? sum / static_cast<double>(held.size()) : sum;
+    };
     for (Slot const& slot : order) {
         bool const half = slot.kind == SlotKind::backward_input || slot.kind == SlotKind::backward_weight;
         std::size_t const passes = half ? 0 : slot.kind == SlotKind::forward_backward ? 2 : 1;
-        if (slot.kind == SlotKind::backward_input) ++held;
-        most[passes] = std::max(most[passes], held);
-        if (slot.kind == SlotKind::backward_weight) --held;
+        if (slot.kind == SlotKind::backward_input) ++held_of(slot.stage);
+        most[passes] = std::max(most[passes], kept());
+        if (slot.kind == SlotKind::backward_weight) --held_of(slot.stage);
     }
     return most;
 }

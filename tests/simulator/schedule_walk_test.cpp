@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -133,36 +134,51 @@ TEST_CASE("walk_schedule: the peak is the closed form's microbatches in flight",
     }
 }
 
-TEST_CASE("most_between_halves is the count of backwards that are half done at each slot, by kind of slot") {
-    std::int64_t seen = 0;
+TEST_CASE("most_between_halves is what backwards that are half done keep at each slot, by kind of slot") {
+    std::int64_t seen = 0, uneven = 0;
     for (ScheduleEntry const* entry : schedule_catalog())
         for (std::int64_t const ranks : {2, 4, 6})
             for (std::int64_t const microbatches : {4, 12, 24}) {
                 ScheduleShape const shape{.ranks = ranks, .microbatches = microbatches, .chunks = 2};
                 if (entry->unsupported(shape)) continue;
                 for (std::vector<Slot> const& order : build(entry->name, shape).ranks) {
-                    std::array<std::int64_t, 3> most{-1, -1, -1};
+                    std::set<std::int64_t> stages;
+                    for (Slot const& slot : order)
+                        stages.insert(slot.stage);
+                    std::vector<std::int64_t> const chunks(stages.begin(), stages.end());
+                    auto const share_of = [&](std::int64_t stage) { return stage == chunks.front() ? 0.25 : 0.75; };
+                    std::vector<double> shares;
+                    for (std::int64_t const chunk : chunks)
+                        shares.push_back(share_of(chunk));
+                    std::array<double, 3> most{-1, -1, -1}, weighed = most;
                     for (auto slot = order.begin(); slot != order.end(); ++slot) {
                         // Those whose input half has begun by this slot and whose weight half has not ended before it.
-                        auto const is_open = [&](Slot const& half) {
-                            return half.kind == SlotKind::backward_input &&
-                                   std::none_of(order.begin(), slot, [&](Slot const& rest) {
-                                       return rest.kind == SlotKind::backward_weight && rest.stage == half.stage &&
-                                              rest.microbatch == half.microbatch;
-                                   });
-                        };
+                        double open = 0, kept = 0;
+                        for (auto half = order.begin(); half != std::next(slot); ++half) {
+                            if (half->kind != SlotKind::backward_input) continue;
+                            bool const done = std::any_of(order.begin(), slot, [&](Slot const& rest) {
+                                return rest.kind == SlotKind::backward_weight && rest.stage == half->stage &&
+                                       rest.microbatch == half->microbatch;
+                            });
+                            if (done) continue;
+                            open += 1;
+                            kept += share_of(half->stage);
+                        }
                         std::size_t passes = 0;
                         if (slot->kind == SlotKind::forward || slot->kind == SlotKind::backward) passes = 1;
                         if (slot->kind == SlotKind::forward_backward) passes = 2;
-                        most[passes] = std::max<std::int64_t>(most[passes],
-                                                              std::count_if(order.begin(), std::next(slot), is_open));
+                        most[passes] = std::max(most[passes], open / static_cast<double>(chunks.size()));
+                        weighed[passes] = std::max(weighed[passes], kept);
                     }
                     CAPTURE(entry->name, ranks, microbatches);
-                    CHECK(most_between_halves(order) == most);
-                    seen += most[0] > 1 ? 1 : 0;
+                    CHECK(most_between_halves(order, chunks, {}) == most);
+                    CHECK(most_between_halves(order, chunks, shares) == weighed);
+                    seen += most[0] > 0.5 ? 1 : 0;
+                    uneven += weighed[0] > most[0] ? 1 : 0;
                 }
             }
     CHECK(seen > 10);
+    CHECK(uneven > 5);
 }
 
 TEST_CASE("walk_schedule: busy and idle time of a rank add up to the step, and work is kept") {
