@@ -25,8 +25,14 @@ StageLoad load_of(StageCost const& run, PipelineCost const& pipeline, ParallelPl
     MomentStore moments;
     load.in_flight = held_at_most(run, pipeline, plan, rank, moments);
     if (traits_of(plan.schedule).split_backward == Switch::off) return load;
-    load.between_halves = most_between_halves(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)],
-                                              chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank), run.chunk_shares);
+    std::vector<std::int64_t> const chunks = chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank);
+    std::vector<double> shares = run.chunk_shares;
+    if (shares.empty()) shares.assign(chunks.size(), 1 / as_double(static_cast<std::int64_t>(chunks.size())));
+    // Where a chunk trains nothing, nothing waits for the weight half.
+    for (std::size_t c = 0; c < chunks.size(); ++c)
+        if (pipeline.chunks[static_cast<std::size_t>(chunks[c])].weight.total() == Seconds{}) shares[c] = 0;
+    load.between_halves =
+        most_between_halves(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)], chunks, shares);
     return load;
 }
 

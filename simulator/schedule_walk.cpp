@@ -271,8 +271,8 @@ std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span
     auto const kept = [&] {
         double sum = 0;
         for (std::size_t c = 0; c < held.size(); ++c)
-            sum += static_cast<double>(held[c]) * (shares.empty() ? 1.0 : shares[c]);
-        return shares.empty() ? sum / static_cast<double>(held.size()) : sum;
+            sum += static_cast<double>(held[c]) * shares[c];
+        return sum;
     };
     for (Slot const& slot : order) {
         bool const half = slot.kind == SlotKind::backward_input || slot.kind == SlotKind::backward_weight;

@@ -121,6 +121,7 @@ Simulation simulate(TaskGraph const& graph, Fabric const& fabric, EngineOptions 
                         .fabric = fabric,
                         .network = options.network,
                         .communication_sms = options.communication_sms,
+                        .alone = walk_graph(graph).makespan().base(),
                         .bandwidths = bandwidths,
                         .failures = failures,
                         .start = memory.take<double>(tasks),

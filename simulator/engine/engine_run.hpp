@@ -22,6 +22,7 @@ struct EngineRun {
     Fabric const& fabric;
     NetworkMode network = NetworkMode::fair;
     double communication_sms = 0;
+    double alone = 0;                    ///< seconds that the graph takes where no link is shared
     std::span<double const> bandwidths;  ///< of each link of the fabric, B/s
     std::span<LinksOff const> failures;
 

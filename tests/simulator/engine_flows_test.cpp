@@ -1,5 +1,6 @@
 #include "simulator/engine/engine.hpp"
 #include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
 #include "tests/simulator/graph_maker.hpp"
 #include "tests/simulator/max_min.hpp"
 
@@ -130,6 +131,29 @@ TEST_CASE("flows: rates are max-min at every moment", "[INV-66]") {
     INFO("seed " << seed);
     for (std::size_t i = 0; i < flows.size(); ++i)
         CHECK(simulated[i] == Approx(expected[i]).epsilon(1e-9));
+}
+
+TEST_CASE("flows: transfers of seconds end, however far the one before them lies back", "[INV-66]") {
+    // From 8 s on the step of a double is more than 1e-15 s, and a sum may be past the end that it is to reach.
+    auto const times = ends({6, 70, 20, 36},
+                            {flow({3}, 44.5), flow({0, 1}, 38.5), flow({1}, 19), flow({3}, 51.5), flow({0, 2}, 44.5),
+                             flow({3}, 48), flow({1}, 5.5), flow({1}, 29), flow({3}, 24)},
+                            1.0);
+    CHECK(times[1] == Approx(38.5 / 3).epsilon(1e-12));
+    CHECK(times[4] == Approx(38.5 / 3 + 1).epsilon(1e-12));
+    std::mt19937_64 random(9);
+    for (int i = 0; i < 50; ++i) {
+        GraphMaker maker(2);
+        double const first = uniform(random, 0.1, 5);
+        maker.transfer({0}, first);
+        double const second = uniform(random, 8, 1e4);
+        maker.transfer({1}, second);
+        CAPTURE(first, second);
+        Simulation const simulation =
+            simulate(maker.graph, Fabric(links_of({10, 10}), {{flow({0}, 10)}, {flow({1}, 10)}}), fair);
+        REQUIRE(simulation.state == State::finished);
+        CHECK(simulation.times.makespan().base() == Approx(second).epsilon(1e-12));
+    }
 }
 
 TEST_CASE("flows: no link carries more than it can, none loses a byte, nothing is faster than alone", "[INV-67]") {
