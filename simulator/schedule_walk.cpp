@@ -263,23 +263,23 @@ std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span
                                           std::span<double const> shares) {
     std::array<double, 3> most{-1, -1, -1};
     std::vector<std::int64_t> held(chunks.size(), 0);
-    auto const held_of = [&](std::int32_t stage) -> std::int64_t& {
+    auto const place_of = [&](std::int32_t stage) {
         auto const found = std::lower_bound(chunks.begin(), chunks.end(), stage);
         assert(found != chunks.end() && *found == stage);
-        return held[static_cast<std::size_t>(found - chunks.begin())];
-    };
-    auto const kept = [&] {
-        double sum = 0;
-        for (std::size_t c = 0; c < held.size(); ++c)
-            sum += static_cast<double>(held[c]) * shares[c];
-        return sum;
+        return static_cast<std::size_t>(found - chunks.begin());
     };
     for (Slot const& slot : order) {
-        bool const half = slot.kind == SlotKind::backward_input || slot.kind == SlotKind::backward_weight;
-        std::size_t const passes = half ? 0 : slot.kind == SlotKind::forward_backward ? 2 : 1;
-        if (slot.kind == SlotKind::backward_input) ++held_of(slot.stage);
-        most[passes] = std::max(most[passes], kept());
-        if (slot.kind == SlotKind::backward_weight) --held_of(slot.stage);
+        std::size_t const chunk = place_of(slot.stage);
+        bool const input = slot.kind == SlotKind::backward_input, weight = slot.kind == SlotKind::backward_weight;
+        bool const waits = shares[chunk] > 0;
+        if (weight && !waits) continue;
+        std::size_t const passes = slot.kind == SlotKind::forward_backward ? 2 : (input || weight) && waits ? 0 : 1;
+        if (input) ++held[chunk];
+        double kept = 0;
+        for (std::size_t c = 0; c < held.size(); ++c)
+            kept += static_cast<double>(held[c]) * shares[c];
+        most[passes] = std::max(most[passes], kept);
+        if (weight) --held[chunk];
     }
     return most;
 }

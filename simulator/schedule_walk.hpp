@@ -107,7 +107,7 @@ std::vector<InFlight> in_flight_over_time(PipelineSchedule const& schedule, Sche
 /// Most that a rank keeps of passes between the input half of their backward and their weight half, while a half runs,
 /// beside one whole pass, and beside a pair; -1 where that never is. In microbatches of the whole rank.
 /// @param chunks on the rank, in model order
-/// @param shares of each of them in what the rank keeps of a microbatch
+/// @param shares of each of them in what the rank keeps of a microbatch; 0: no weight half, the other is a whole pass
 std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span<std::int64_t const> chunks,
                                           std::span<double const> shares);
 

@@ -182,6 +182,17 @@ TEST_CASE("most_between_halves is what backwards that are half done keep at each
     CHECK(uneven > 5);
 }
 
+TEST_CASE("most_between_halves takes the input half of a chunk without a weight half as a whole pass") {
+    auto const slot = [](SlotKind kind, std::int32_t stage) { return Slot{.kind = kind, .stage = stage}; };
+    std::vector<Slot> const order{slot(SlotKind::forward, 0),         slot(SlotKind::forward, 3),
+                                  slot(SlotKind::backward_input, 3),  slot(SlotKind::backward_input, 0),
+                                  slot(SlotKind::backward_weight, 0), slot(SlotKind::backward_weight, 3)};
+    std::vector<std::int64_t> const chunks{0, 3};
+    CHECK(most_between_halves(order, chunks, std::vector{0.5, 0.5}) == std::array<double, 3>{1, 0, -1});
+    CHECK(most_between_halves(order, chunks, std::vector{0.0, 0.5}) == std::array<double, 3>{0.5, 0.5, -1});
+    CHECK(most_between_halves(order, chunks, std::vector{0.5, 0.0}) == std::array<double, 3>{0.5, 0, -1});
+}
+
 TEST_CASE("walk_schedule: busy and idle time of a rank add up to the step, and work is kept") {
     std::mt19937_64 random(14);
     for (ScheduleEntry const* entry : schedule_catalog())
