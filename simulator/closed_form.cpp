@@ -76,6 +76,8 @@ DataParallelTime time_stages(PipelineCost const& pipeline, ParallelPlan const& p
         PassesBeside beside{.forward = forward,
                             .backward = backward,
                             .weight = weight,
+                            .forward_ends = stage.forward_ends,
+                            .weight_ends = split ? Seconds{} : stage.backward_ends,
                             .forward_wait = forward_wait,
                             .backward_wait = backward_wait,
                             .begins_later = begun,
@@ -200,6 +202,14 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     stage.backward = mean * passes.backward;
     stage.weight = mean * passes.weight;
     stage.rerun = mean * passes.rerun;
+    if (plan.zero >= 2) {
+        StageContent const ends{.layers_of_kind = std::vector<std::int64_t>(run.content.layers_of_kind.size(), 0),
+                                .embedding = run.content.embedding,
+                                .head = run.content.head};
+        ChunkCost const of_ends = passes_of(shape, ends, plan, 0);
+        stage.forward_ends = mean * of_ends.forward.total();
+        stage.backward_ends = mean * (of_ends.backward.total() + of_ends.rerun.total());
+    }
     StageLoad& load = stage.load;
     load.kept = passes.kept;
     auto const tp = as_double(plan.tp);

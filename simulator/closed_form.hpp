@@ -62,6 +62,8 @@ struct StageCost {
     PassTime backward;  ///< without recompute
     PassTime weight;    ///< the part of `backward` that is weight gradients
     PassTime rerun;
+    Seconds forward_ends;              ///< of `forward`, embedding and head; where every microbatch sends (ZeRO 2, 3)
+    Seconds backward_ends;             ///< the same of `backward`
     StageLoad load;                    ///< for the first of these ranks, which holds the most microbatches
     std::vector<double> chunk_shares;  ///< of each chunk in what the rank keeps of a microbatch; empty: all are equal
 };

@@ -301,11 +301,12 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
             Moment::forward_first, {.compute = chunk * beside.forward, .wait = chunk * beside.forward_wait},
             {.compute = chunk * (turns.forwards_ahead * beside.forward + turns.backwards_ahead * beside.backward),
              .wait = chunk * turns.forwards_ahead * beside.forward_wait});
-        time.exposed = load.microbatches *
-                           (shown(Moment::forward_each, {.compute = beside.forward, .wait = beside.forward_wait}) +
-                            shown(Moment::backward_each, {.compute = beside.weight, .wait = beside.backward_wait})) +
-                       std::max(Seconds{}, reduced - beside.ends_earlier) +
-                       std::max(Seconds{}, gathered - beside.begins_later);
+        time.exposed =
+            load.microbatches * (shown(Moment::forward_each,
+                                       {.compute = beside.forward - beside.forward_ends, .wait = beside.forward_wait}) +
+                                 shown(Moment::backward_each,
+                                       {.compute = beside.weight - beside.weight_ends, .wait = beside.backward_wait})) +
+            std::max(Seconds{}, reduced - beside.ends_earlier) + std::max(Seconds{}, gathered - beside.begins_later);
     }
 
     double const dense_ranks = plan.zero >= 1 ? dense_shards(plan) : 1;

@@ -88,6 +88,8 @@ struct PassesBeside {
     Seconds forward;         ///< compute, and the communication that it waits for
     Seconds backward;        ///< of halves: both
     Seconds weight;          ///< the half that has the gradients, or all of it
+    Seconds forward_ends{};  ///< of `forward`, embedding and head, which have no layer's traffic beside them
+    Seconds weight_ends{};   ///< the same of `weight`
     Seconds forward_wait{};  ///< for activations on their way to the host, and back: traffic hides there for nothing
     Seconds backward_wait{};
     Seconds begins_later{};  ///< than the first rank, and ends earlier: the step is not longer for what shows then
@@ -101,7 +103,8 @@ struct PassesBeside {
 /// ZeRO 0: all-reduce of the gradients. ZeRO 1, 2: reduce-scatter, then all-gather of the updated weights. ZeRO 3: two
 /// all-gathers and one reduce-scatter in every microbatch. Of a transfer t beside compute c there shows t - o min(t, c)
 /// with o = `dp_overlap` (`fsdp_overlap`); c is the last microbatch's backward for gradients, the first forward for
-/// weights, and one layer's part always shows. Traffic of all chunks but the one whose backwards end last (whose
+/// weights, and one layer's part always shows. What every microbatch sends (ZeRO 2, 3) has the layers in c, and not the
+/// ends of the model. Traffic of all chunks but the one whose backwards end last (whose
 /// forwards begin first) has the passes between their turns, too. With a shard group (HSDP) the gathers stay inside the
 /// group and the gradients are all-reduced across groups once per step.
 /// Frozen weights are gathered by ZeRO 3 only and have no gradients. A pipeline that runs both ways has every stage on

@@ -291,6 +291,23 @@ TEST_CASE("simulation: updated weights are gathered when activations are gone", 
     check_near_footprint(form, plan, 0.95);
 }
 
+TEST_CASE("simulation: what every microbatch sends hides behind layers, and not behind a large head", "[INV-24]") {
+    FrameworkProfile framework = neutral_framework();
+    framework.timing.front().fsdp_overlap = framework.timing.front().dp_overlap = known(0.9);
+    ClusterSpec machine = cluster();
+    // Slow enough that the layers wait for it, and quick enough that they do not.
+    double const bandwidth = GENERATE(8.0, 16.0, 400.0);
+    machine.scale_out->bandwidth = known(bandwidth * units::GB / units::s);
+    ModelSpec const model = llama(2048, 16, 8, 24, 5504, GENERATE(32'000, 256'000));
+    ParallelPlan plan{.dp = 32, .zero = GENERATE(2, 3)};
+    plan.recompute = GENERATE(Recompute::none, Recompute::full);
+    ClosedForm form(model, {.sequence = 4096, .global_batch = 128}, machine, framework, Precision::bf16);
+    TaskGraph const graph = build_task_graph(form, plan, {.granularity = Granularity::layer});
+    CAPTURE(bandwidth, model.vocab, plan.zero, name_of(plan.recompute));
+    CHECK(walk_graph(graph).makespan().base() ==
+          Approx(form.evaluate(plan).time.base()).epsilon(plan.zero == 3 ? 0.02 : 0.05));
+}
+
 TEST_CASE("simulation: memory over time stays within the footprint where activations wait on the host", "[INV-34]") {
     std::mt19937_64 random(25);
     ClusterSpec const machine = cluster();
