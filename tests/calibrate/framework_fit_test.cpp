@@ -3,6 +3,7 @@
 #include "core/spec/hardware_json.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
 #include <cmath>
 
@@ -35,7 +36,7 @@ struct World {
         hopper.gemm_scale.value = 0.72;
         ampere.gemm_scale.value = 0.9;
         hopper.fixed_per_step.value = ampere.fixed_per_step.value = 100 * units::ms;
-        std::mt19937_64 random(5);
+        std::mt19937_64 random(seeded(5));
         std::normal_distribution<double> noise(0, 0.01);
         for (int i = 0; i < 60; ++i) {
             double const gemm = uniform(random, 0.1, 1);

@@ -3,6 +3,7 @@
 #include "calibrate/kernel_intervals.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
 #include <array>
 #include <cmath>
@@ -26,7 +27,7 @@ TEST_CASE("sum_of: two grids of other knots and ranges add up everywhere") {
     ResidualGrid const a = grid({0, 1, 3, 8}, {2, 4}, 1);
     ResidualGrid const b = grid({-2, 1, 2, 4}, {1, 3, 9}, 2);
     ResidualGrid const sum = sum_of(a, b);
-    std::mt19937_64 random(3);
+    std::mt19937_64 random(fixtures::seeded(3));
     for (int i = 0; i < 500; ++i) {
         std::array const at{fixtures::uniform(random, -4, 12), fixtures::uniform(random, -4, 12)};
         CHECK(sum.value(at) == Approx(a.value(at) + b.value(at)).margin(1e-12));
@@ -39,7 +40,7 @@ TEST_CASE("faded: a grid stays as it is over the points, and is nothing from an 
     ResidualGrid const whole = grid({0, 1, 3, 8}, {2, 4}, 1);
     std::vector<ResidualPoint> const points{{.at = {0.5, 3}}, {.at = {4, 3}}};
     ResidualGrid const part = faded(whole, 0, points);
-    std::mt19937_64 random(3);
+    std::mt19937_64 random(fixtures::seeded(3));
     for (int i = 0; i < 200; ++i) {
         std::array const inside{fixtures::uniform(random, 0.5, 4), 3.0};
         CHECK(part.value(inside) == Approx(whole.value(inside)).margin(1e-12));

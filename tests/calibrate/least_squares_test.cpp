@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/seeds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +18,7 @@ struct Point {
 
 /// y = a x^b with a few per cent of noise, and some rows that are wrong by far.
 std::vector<Point> power_law(double a, double b, int rows, int outliers) {
-    std::mt19937_64 random(7);
+    std::mt19937_64 random(fixtures::seeded(7));
     std::normal_distribution<double> noise(0, 0.02);
     std::vector<Point> points;
     for (int i = 1; i <= rows; ++i)

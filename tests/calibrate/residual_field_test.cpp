@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +36,7 @@ std::vector<GridAxis> axes() {
 }  // namespace
 
 TEST_CASE("residual field: lengths are short where the residual bends and long where it does not") {
-    std::mt19937_64 random(1);
+    std::mt19937_64 random(fixtures::seeded(1));
     std::vector<double> const usual{2, 2, 2};
     FieldScales const scales = find_scales(drawn_points(random, 300, 0.03), usual);
     CHECK(scales.lengths[0] < 3);
@@ -46,7 +47,7 @@ TEST_CASE("residual field: lengths are short where the residual bends and long w
 }
 
 TEST_CASE("residual field: points that were not seen lie near the grid, far from all it is zero") {
-    std::mt19937_64 random(2);
+    std::mt19937_64 random(fixtures::seeded(2));
     std::vector<double> const usual{2, 2, 2};
     std::vector<ResidualPoint> const points = drawn_points(random, 400, 0.02);
     ResidualGrid const grid = field_grid(points, axes(), find_scales(points, usual));
@@ -69,7 +70,7 @@ TEST_CASE("residual field: points that were not seen lie near the grid, far from
 }
 
 TEST_CASE("residual field: the order of the points decides nothing, and their noise is not followed") {
-    std::mt19937_64 random(3);
+    std::mt19937_64 random(fixtures::seeded(3));
     std::vector<double> const usual{2, 2, 2};
     std::vector<ResidualPoint> points = drawn_points(random, 350, 0.02);
     FieldScales const scales = find_scales(points, usual);
@@ -85,7 +86,7 @@ TEST_CASE("residual field: the order of the points decides nothing, and their no
 }
 
 TEST_CASE("residual field: a twin that bends alike tells of places without points, one that does not is not believed") {
-    std::mt19937_64 random(4);
+    std::mt19937_64 random(fixtures::seeded(4));
     std::vector<double> const usual{2, 2, 2};
     auto const error_beyond = [&](double factor) {
         std::vector<ResidualPoint> points = drawn_points(random, 150, 0.01);

@@ -4,6 +4,7 @@
 #include "tests/cli/scratch_folder.hpp"
 #include "tests/fixtures.hpp"
 #include "tests/sanitized.hpp"
+#include "tests/seeds.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -335,7 +336,7 @@ TEST_CASE("run-plan refuses questions that are wrong, with a sentence and exit c
 }
 
 TEST_CASE("random questions to run-plan end in an answer, a no, or one sentence of refusal", "[INV-11]") {
-    std::mt19937_64 random(42);
+    std::mt19937_64 random(sextant::fixtures::seeded(42));
     using sextant::fixtures::pick;
     for (int i = 0; i < sextant::fixtures::cases(120, 40); ++i) {
         Arguments arguments{"run-plan", "-c",

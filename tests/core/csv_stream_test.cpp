@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/scratch_folder.hpp"
+#include "tests/seeds.hpp"
 
 #include <random>
 
@@ -47,7 +48,7 @@ std::vector<CsvRecord> in_two_parts(std::string const& text, std::size_t cut) {
 
 TEST_CASE("csv stream: a file gives the same records as a text in memory, however many are asked for at once") {
     ScratchFolder const scratch("csv_stream");
-    std::mt19937_64 random(20261122);
+    std::mt19937_64 random(fixtures::seeded(20261122));
     std::string_view const letters = "ab,\"\n\r;0 ";
     std::string text = "\xEF\xBB\xBF" + csv_line({"first", "second"});
     while (text.size() < (std::size_t{3} << 18)) {

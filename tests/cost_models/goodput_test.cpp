@@ -8,6 +8,7 @@
 #include "cost_models/goodput/failure_catalog.hpp"
 #include "cost_models/goodput/tiers_in_use.hpp"
 #include "tests/catch.hpp"
+#include "tests/seeds.hpp"
 
 #include <cmath>
 #include <limits>
@@ -41,7 +42,7 @@ double expected_time(double interval, double stall, double mtbf) {
 }  // namespace
 
 TEST_CASE("Young, Daly and the exact optimum agree for cheap checkpoints and part for dear ones") {
-    std::mt19937_64 random(1);
+    std::mt19937_64 random(fixtures::seeded(1));
     for (int i = 0; i < 200; ++i) {
         Seconds const mtbf = uniform(random, 1e2, 1e7) * s;
         double const c = uniform(random, 1e-7, 0.5);
@@ -69,7 +70,7 @@ TEST_CASE("Young, Daly and the exact optimum agree for cheap checkpoints and par
 }
 
 TEST_CASE("one tier: the ratio is Daly's expected time, times exp(-l w) for a write in the background") {
-    std::mt19937_64 random(2);
+    std::mt19937_64 random(fixtures::seeded(2));
     for (int i = 0; i < 200; ++i) {
         Seconds const mtbf = uniform(random, 1e4, 1e7) * s;
         Seconds const interval = uniform(random, 60, 7200) * s;
@@ -108,7 +109,7 @@ TEST_CASE("no failures: all that is lost is the checkpoints") {
 }
 
 TEST_CASE("more reliable parts, faster detection and faster restarts never lower the ratio") {
-    std::mt19937_64 random(3);
+    std::mt19937_64 random(fixtures::seeded(3));
     for (int i = 0; i < 100; ++i) {
         GoodputCase run = plain_case(uniform(random, 60, 7200) * s, 5 * s, 5 * s, uniform(random, 1e4, 1e6) * s);
         double const before = expected_goodput(run).ratio();

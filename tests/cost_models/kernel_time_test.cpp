@@ -5,6 +5,7 @@
 #include "cost_models/kernel_estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
 #include <cmath>
 
@@ -58,7 +59,7 @@ Op random_op(std::mt19937_64& random) {
 }  // namespace
 
 TEST_CASE("kernel_time: a machine twice as fast in every respect takes half the time", "[INV-13]") {
-    std::mt19937_64 random(1);
+    std::mt19937_64 random(seeded(1));
     AcceleratorProfile const machine = accelerator();
     AcceleratorProfile const twice = faster(machine, 2);
     FrameworkTiming const framework = neutral_timing();
@@ -73,7 +74,7 @@ TEST_CASE("kernel_time: a machine twice as fast in every respect takes half the 
 }
 
 TEST_CASE("kernel_time: never shorter than the work at full rate", "[INV-14]") {
-    std::mt19937_64 random(2);
+    std::mt19937_64 random(seeded(2));
     AcceleratorProfile const machine = accelerator();
     FrameworkTiming const framework = neutral_timing();
     for (int i = 0; i < 500; ++i) {
@@ -116,7 +117,7 @@ TEST_CASE("a product with rows that are no multiple of 16 bytes takes longer tha
 }
 
 TEST_CASE("gemm_time: more rows, columns or groups never take less time, where rows start at 16 bytes", "[INV-15]") {
-    std::mt19937_64 random(3);
+    std::mt19937_64 random(seeded(3));
     AcceleratorProfile const machine = accelerator();
     FrameworkTiming const framework = neutral_timing();
     auto const time_of = [&](std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -148,7 +149,7 @@ TEST_CASE("kernel_time: a rank's only expert is a product of experts, not one of
 }
 
 TEST_CASE("gemm_time: fp8 with twice the peak is never slower than bf16", "[INV-15]") {
-    std::mt19937_64 random(4);
+    std::mt19937_64 random(seeded(4));
     AcceleratorProfile const machine = accelerator();
     for (int i = 0; i < 200; ++i) {
         std::int64_t const m = size(random), n = size(random), k = size(random);
@@ -240,7 +241,7 @@ TEST_CASE(
 
 TEST_CASE("attention_time: products with scores in memory are never faster than the device's matrix products",
           "[INV-14]") {
-    std::mt19937_64 random(5);
+    std::mt19937_64 random(seeded(5));
     for (AcceleratorProfile const& machine : all_accelerators())
         for (int i = 0; i < 10; ++i) {
             Attention const a{.batch = 1,

@@ -4,6 +4,7 @@
 #include "cost_models/network_correction.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
 #include <cmath>
 
@@ -231,7 +232,7 @@ TEST_CASE("nccl_curve: four neighbours of a mesh have the links that join quads,
 }
 
 TEST_CASE("CollectiveCurve: corrections keep time and bandwidth growing, whatever they ask for") {
-    std::mt19937_64 random(11);
+    std::mt19937_64 random(seeded(11));
     for (int i = 0; i < 50; ++i) {
         ScaleOutConstants const out = some_out();
         CollectiveCurve curve =

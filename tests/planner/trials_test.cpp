@@ -4,6 +4,7 @@
 #include "planner/trials/search_simulation.hpp"
 #include "planner/trials/transfer_advice.hpp"
 #include "tests/catch.hpp"
+#include "tests/seeds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -219,7 +220,7 @@ TEST_CASE("searches out of range are refused") {
 }
 
 TEST_CASE("the warm-up ends at the first step that has its tokens, however the batch grows") {
-    std::mt19937_64 random(23);
+    std::mt19937_64 random(fixtures::seeded(23));
     std::uniform_real_distribution<double> share(0.001, 1);
     for (int i = 0; i < 200; ++i) {
         CalendarSpec spec = plain_calendar();

@@ -7,6 +7,7 @@
 #include "simulator/schedules/catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
 #include <algorithm>
 
@@ -59,7 +60,7 @@ ChunkCost chunk_of(double forward, double input, double weight) {
 }  // namespace
 
 TEST_CASE("walk_pipeline: uniform chunks take what the closed form says, to 1e-9", "[INV-22]") {
-    std::mt19937_64 random(1);
+    std::mt19937_64 random(seeded(1));
     for (int i = 0; i < 300; ++i) {
         auto const schedule = pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved});
         ParallelPlan const plan = pipeline_of(schedule, 2 + below(random, 9), 2 + below(random, 3));
@@ -83,7 +84,7 @@ TEST_CASE("walk_pipeline: uniform chunks take what the closed form says, to 1e-9
 }
 
 TEST_CASE("walk_pipeline: with a rest of microbatches the interleaved closed form is a lower bound", "[INV-22]") {
-    std::mt19937_64 random(2);
+    std::mt19937_64 random(seeded(2));
     for (int i = 0; i < 200; ++i) {
         ParallelPlan const plan = pipeline_of(Schedule::interleaved, 2 + below(random, 7), 2 + below(random, 3));
         std::int64_t const m = 1 + below(random, 50);
@@ -162,7 +163,7 @@ TEST_CASE("estimate: a zero-bubble schedule is a third of 1F1B's bubble and memo
 }
 
 TEST_CASE("walk_pipeline: a long step is carried on from its beginning", "[INV-22]") {
-    std::mt19937_64 random(3);
+    std::mt19937_64 random(seeded(3));
     for (int s = 0; s < schedule_count; ++s)
         for (int i = 0; i < 12; ++i) {
             ParallelPlan const plan =
@@ -341,7 +342,7 @@ TEST_CASE("estimate: the closed form of passes in pairs is their walk where stag
     FrameworkProfile framework = neutral_framework();
     FrameworkTiming& timing = framework.timing.front();
     timing.pp_overlap = known(0.3);
-    std::mt19937_64 random(77);
+    std::mt19937_64 random(seeded(77));
     int exact = 0;
     for (int i = 0; i < 150; ++i) {
         ParallelPlan plan{.dp = 4, .pp = pick<std::int64_t>(random, {1, 2, 4, 8})};

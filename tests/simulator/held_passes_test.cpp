@@ -3,6 +3,7 @@
 #include "simulator/schedule_walk.hpp"
 #include "simulator/schedules/catalog.hpp"
 #include "tests/catch.hpp"
+#include "tests/seeds.hpp"
 #include "tests/simulator/sample_graph.hpp"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ TEST_CASE("fullest_moments: of equal chunks a rank holds as many passes as its s
 
 TEST_CASE("fullest_moments: an interleaved rank holds what its order says, without that it is written down",
           "[INV-28]") {
-    std::mt19937_64 random(31);
+    std::mt19937_64 random(fixtures::seeded(31));
     std::uniform_real_distribution<double> weight(0, 1);
     auto const schedule = GENERATE(Schedule::interleaved, Schedule::overlapped);
     auto const ranks = GENERATE(2, 3, 4, 8);

@@ -3,6 +3,7 @@
 #include "calibrate/scaling/law_study.hpp"
 #include "cost_models/scaling/chinchilla_law.hpp"
 #include "tests/catch.hpp"
+#include "tests/seeds.hpp"
 
 #include <fmt/format.h>
 
@@ -71,7 +72,7 @@ TEST_CASE("bootstrap: the spread of the Chinchilla refit is the published one, t
 }
 
 TEST_CASE("bootstrap: Huber's objective whose threshold no residual exceeds spreads as least squares do") {
-    std::mt19937_64 random(11);
+    std::mt19937_64 random(fixtures::seeded(11));
     LawProblem squares = synthetic(5, 0.01, random, "lsq-log");
     LawProblem wide = squares;
     wide.objective = fit_objective_from("huber:10", "test");
@@ -88,7 +89,7 @@ TEST_CASE("bootstrap: Huber's objective whose threshold no residual exceeds spre
 }
 
 TEST_CASE("80 % intervals hold the truth in about 80 % of synthetic tables") {
-    std::mt19937_64 random(20);
+    std::mt19937_64 random(fixtures::seeded(20));
     int held = 0;
     int asked = 0;
     for (int set = 0; set < 50; ++set) {
@@ -139,7 +140,7 @@ TEST_CASE("a study shows what the objective, single rows and the largest runs do
 }
 
 TEST_CASE("law_warnings: runs along one ratio cannot tell the exponents apart, and a law far away is far away") {
-    std::mt19937_64 random(2);
+    std::mt19937_64 random(fixtures::seeded(2));
     LawProblem problem = synthetic(6, 0.003, random);
     problem.inputs.columns[1] = problem.inputs.columns[0];
     for (std::size_t i = 0; i < problem.rows(); ++i) {
@@ -159,7 +160,7 @@ TEST_CASE("law_warnings: runs along one ratio cannot tell the exponents apart, a
 }
 
 TEST_CASE("law_warnings: other minima are said with how much higher they are, resamples that failed with all of them") {
-    std::mt19937_64 random(4);
+    std::mt19937_64 random(fixtures::seeded(4));
     LawStudyOptions options;
     options.bootstrap = {.resamples = 9, .seed = 1, .threads = 1};
     options.diagnostics = false;
@@ -174,14 +175,14 @@ TEST_CASE("law_warnings: other minima are said with how much higher they are, re
 }
 
 TEST_CASE("study_law refuses a law whose floor lies above many rows") {
-    std::mt19937_64 random(2);
+    std::mt19937_64 random(fixtures::seeded(2));
     LawProblem problem = synthetic(6, 0.003, random);
     problem.fixed[2] = 2.9;
     CHECK_THROWS_WITH(study_law(problem, {}, "test"), contains("loss below the given E"));
 }
 
 TEST_CASE("outliers move a robust fit less than least squares") {
-    std::mt19937_64 random(8);
+    std::mt19937_64 random(fixtures::seeded(8));
     LawProblem problem = synthetic(10, 0.003, random);
     for (std::size_t i = 0; i < problem.rows(); i += 17)
         problem.measured[i] *= 1.3;

@@ -1,6 +1,7 @@
 #include "core/json/json_text.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/seeds.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -10,7 +11,7 @@ using namespace sextant;
 
 TEST_CASE(
     "json_text: whatever bytes a text has, the document can be read again, and is the same where they are UTF-8") {
-    std::mt19937_64 random(37);
+    std::mt19937_64 random(fixtures::seeded(37));
     for (int i = 0; i < 500; ++i) {
         std::string bytes;
         for (std::uint64_t n = random() % 12; n > 0; --n)

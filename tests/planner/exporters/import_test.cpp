@@ -6,6 +6,7 @@
 #include "planner/importers/shell_words.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
 #include <algorithm>
 
@@ -227,7 +228,7 @@ TEST_CASE("a torchtitan file with nothing in it has torchtitan's defaults", "[im
 }
 
 TEST_CASE("random bytes as a file of others end in a plan or in a refusal", "[import]") {
-    std::mt19937_64 random(11);
+    std::mt19937_64 random(fixtures::seeded(11));
     std::vector<std::string> const seeds{
         "--tensor-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|(t*2|)*3tL' --cp-comm-type p2p ${A[@]} "
         "\"x",

@@ -4,6 +4,7 @@
 #include "planner/importers/shell_words.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
 #include <algorithm>
 
@@ -24,7 +25,7 @@ std::string random_text(std::mt19937_64& random) {
 }  // namespace
 
 TEST_CASE("a quoted text is one word of a shell, whatever is in it", "[export]") {
-    std::mt19937_64 random(3);
+    std::mt19937_64 random(fixtures::seeded(3));
     for (int i = 0; i < 2000; ++i) {
         std::string const text = random_text(random);
         INFO(text);

@@ -2,6 +2,7 @@
 #include "simulator/serving/overload_watch.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
 #include <array>
 
@@ -9,7 +10,7 @@ using namespace sextant;
 using namespace sextant::fixtures;
 
 TEST_CASE("overload watch: arrivals a second are those from the middle sample on") {
-    std::mt19937_64 random(4);
+    std::mt19937_64 random(seeded(4));
     for (std::size_t const samples : {2, 3, 40, 41}) {
         OverloadWatch watch(1);
         std::vector<double> times{0};
@@ -24,7 +25,7 @@ TEST_CASE("overload watch: arrivals a second are those from the middle sample on
 }
 
 TEST_CASE("latency record: a tenant's tokens are those of its own measured requests") {
-    std::mt19937_64 random(8);
+    std::mt19937_64 random(seeded(8));
     constexpr std::int64_t first_measured = 10;
     LatencyRecord record({}, first_measured, 3);
     std::array<std::int64_t, 3> requests{}, prompts{}, outputs{};

@@ -7,6 +7,7 @@
 #include "simulator/serving/serving_simulation.hpp"
 #include "tests/catch.hpp"
 #include "tests/sanitized.hpp"
+#include "tests/seeds.hpp"
 #include "tests/simulator/serving/conserved.hpp"
 
 #include <fmt/format.h>
@@ -51,7 +52,7 @@ ServingOutcome in_loop(IterationModel const& model, RequestShape const& request,
 
 TEST_CASE("serving: the steady state has the times of a simulation, up to 0.9 of the capacity, 0.8 in pipelines",
           "[long]") {
-    std::mt19937 draw(11);
+    std::mt19937 draw(fixtures::seeded(11));
     auto const among = [&](auto const& list) { return list[draw() % list.size()]; };
     auto const power = [&](double low, double high) {
         return std::round(std::exp2(std::uniform_real_distribution(low, high)(draw)));
@@ -87,7 +88,7 @@ TEST_CASE("serving: the steady state has the times of a simulation, up to 0.9 of
 }
 
 TEST_CASE("serving: a prompt alone that is cut takes as long in closed form as chunk by chunk") {
-    std::mt19937 draw(5);
+    std::mt19937 draw(fixtures::seeded(5));
     for (char const* engine : {"vllm", "sglang", "tensorrt-llm"})
         for (std::int64_t const pp : {1, 2})
             for (double const prompt : {700.0, 4096.0, 9000.0, 30001.0}) {
@@ -106,7 +107,7 @@ TEST_CASE("serving: a prompt alone that is cut takes as long in closed form as c
 }
 
 TEST_CASE("serving: attention data-parallel groups have the times of a simulation, alone, in a loop and at random") {
-    std::mt19937 draw(23);
+    std::mt19937 draw(fixtures::seeded(23));
     auto const among = [&](auto const& list) { return list[draw() % list.size()]; };
     constexpr int deployments = cases(14, 5);
     int close = 0;
