@@ -144,8 +144,11 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.path = critical_path(run.graph, run.simulation.times);
     report.memory = memory_timelines(run.graph, run.simulation.times, memory_input(form, plan, run.graph));
     report.usable_memory = subject.limit.usable;
-    if (StageMemory const& m = closed.estimate.memory; m.allocated() > Bytes{})
-        report.reserved_factor = m.reserved() / m.allocated();
+    std::vector<StageMemory> const stages = memory_by_stage(form, plan);
+    for (SimulatedRank const& rank : run.graph.ranks) {
+        StageMemory const& stage = stages[static_cast<std::size_t>(rank.pipeline)];
+        report.reserved_factors.push_back(stage.allocated() > Bytes{} ? stage.reserved() / stage.allocated() : 1);
+    }
     report.links = run.simulation.links;
     report.activities = run.simulation.activities;
     report.notes = notes_of(o, run, request, subject);

@@ -46,15 +46,14 @@ std::vector<PageFigure> figures(SimulationReport const& r) {
     if (auto const fullest = fullest_rank(r)) {
         bool const fits = fits_memory(r);
         Bytes const peak = r.memory[*fullest].peak;
-        list.push_back(
-            {"memory", human(peak),
-             fmt::format("{} on {}",
-                         r.usable_memory
-                             ? fmt::format("{}{} reserved, of {} usable,", fits ? "fits: " : "DOES NOT FIT: ",
-                                           human(r.reserved_factor * peak), human(*r.usable_memory))
-                             : std::string("allocated"),
-                         rank_name(r, *fullest)),
-             fits ? Tone::good : Tone::bad});
+        list.push_back({"memory", human(peak),
+                        fmt::format("{} on {}",
+                                    r.usable_memory ? fmt::format("{}{} reserved, of {} usable,",
+                                                                  fits ? "fits: " : "DOES NOT FIT: ",
+                                                                  human(most_reserved(r)), human(*r.usable_memory))
+                                                    : std::string("allocated"),
+                                    rank_name(r, *fullest)),
+                        fits ? Tone::good : Tone::bad});
     }
     auto const against = [&](Seconds other) {
         double const off = 100 * (r.step_time / other - 1);

@@ -83,8 +83,8 @@ std::string key_figures(SimulationReport const& r) {
                                                  human(m.peak_time)));
         if (r.usable_memory)
             pairs.emplace_back("reserved",
-                               fmt::format("{} of {} usable: {}", human(r.reserved_factor * m.peak),
-                                           human(*r.usable_memory), fits_memory(r) ? "fits" : "DOES NOT FIT"));
+                               fmt::format("{} of {} usable: {}", human(most_reserved(r)), human(*r.usable_memory),
+                                           fits_memory(r) ? "fits" : "DOES NOT FIT"));
     }
     std::string run = fmt::format("{} tasks by {}, {} ranks, {} network", r.graph.tasks.size(), r.granularity,
                                   r.graph.ranks.size(), r.network);
@@ -271,10 +271,16 @@ std::optional<std::size_t> fullest_rank(SimulationReport const& report) {
     return static_cast<std::size_t>(fullest - report.memory.begin());
 }
 
+Bytes most_reserved(SimulationReport const& report) {
+    Bytes most;
+    for (std::size_t rank = 0; rank < report.memory.size(); ++rank)
+        most = std::max(
+            most, (report.reserved_factors.empty() ? 1 : report.reserved_factors[rank]) * report.memory[rank].peak);
+    return most;
+}
+
 bool fits_memory(SimulationReport const& report) {
-    auto const fullest = fullest_rank(report);
-    return !fullest || !report.usable_memory ||
-           report.reserved_factor * report.memory[*fullest].peak <= *report.usable_memory;
+    return !report.usable_memory || most_reserved(report) <= *report.usable_memory;
 }
 
 std::vector<LinkUse> by_use(std::vector<LinkUse> links) {

@@ -46,8 +46,8 @@ struct SimulationReport {
     CriticalPath path{};
     std::vector<MemoryTimeline> memory{};  ///< by rank, or none
     std::optional<Bytes> usable_memory{};
-    double reserved_factor = 1;    ///< what the framework reserves of what is allocated, as the closed form has it
-    std::vector<LinkUse> links{};  ///< in any order
+    std::vector<double> reserved_factors{};  ///< by rank, what the framework reserves of what is allocated; empty: that
+    std::vector<LinkUse> links{};            ///< in any order
     std::int64_t activities = 0;
     /// Of the simulation itself. Empty where the report must be the same each time.
     std::optional<Seconds> wall_time{};
@@ -57,7 +57,10 @@ struct SimulationReport {
 /// The rank that needs most memory; none without memory over time.
 std::optional<std::size_t> fullest_rank(SimulationReport const& report);
 
-/// Whether what is reserved on the fullest rank is usable.
+/// Most that the framework reserves on a rank; zero without memory over time.
+Bytes most_reserved(SimulationReport const& report);
+
+/// Whether what is reserved is usable, on every rank.
 bool fits_memory(SimulationReport const& report);
 
 /// The report for people, at most 80 columns wide beside headline and notes (which wrap at 100):

@@ -126,8 +126,7 @@ Json repetitions_object(SimulationReport const& r) {
 }
 
 Json reserved_bytes(SimulationReport const& r) {
-    auto const fullest = fullest_rank(r);
-    return fullest ? Json((r.reserved_factor * r.memory[*fullest].peak).base()) : Json(nullptr);
+    return r.memory.empty() ? Json(nullptr) : Json(most_reserved(r).base());
 }
 
 Json optional_seconds(std::optional<Seconds> const& time) { return time ? Json(time->base()) : Json(nullptr); }

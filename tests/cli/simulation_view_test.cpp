@@ -106,12 +106,25 @@ TEST_CASE("cells_of: finer or coarser than the tasks, each shade has its share o
     }
 }
 
+TEST_CASE("what is reserved is that of the rank that reserves most, whichever has most allocated") {
+    TaskGraph const graph = sample_graph("1f1b", {2, 3, 1}, {.forward = 10e-3, .backward = 20e-3, .transfer = 1e-3}, 2);
+    SimulationReport report = sample_report(graph, walk_graph(graph));
+    REQUIRE(fullest_rank(report) == std::size_t{0});
+    CHECK(most_reserved(report) == 15 * units::GB);
+    report.reserved_factors = {1.0, 1.4};
+    CHECK(most_reserved(report).base() == Approx(18.2e9));
+    report.usable_memory = 18 * units::GB;
+    CHECK_FALSE(fits_memory(report));
+    report.usable_memory = 19 * units::GB;
+    CHECK(fits_memory(report));
+}
+
 TEST_CASE("simulation_text: a small pipeline, to the letter") {
     TaskGraph const graph = sample_graph("1f1b", {2, 3, 1}, {.forward = 10e-3, .backward = 20e-3, .transfer = 1e-3}, 2);
     TaskTimes const times = walk_graph(graph);
     SimulationReport report = sample_report(graph, times);
     report.usable_memory = 18 * units::GB;
-    report.reserved_factor = 1.1;
+    report.reserved_factors = {1.1, 1.1};
     report.repetitions = {3 * units::s, 1 * units::s, 2 * units::s};
     report.notes = {"rank 1 is slow"};
     CHECK(simulation_text(report) == R"(a-model on 4 x a-machine
