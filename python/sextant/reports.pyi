@@ -1671,7 +1671,7 @@ class MemoryReport(Report):
     seq: Final[int]
     global_batch: Final[int]
     left_out: Final[str]
-    plan: Final[MemoryReportPlan]
+    plan: Final[PlanReportCandidatesPlan]
     microbatches: Final[int]
     fits: Final[bool]
     fullest_stage: Final[int]
@@ -1679,35 +1679,6 @@ class MemoryReport(Report):
     stages: Final[Rows[MemoryReportStages]]
     tensors_of_fullest_stage: Final[Rows[MemoryReportTensorsOfFullestStage]]
     variants: Final[Rows[MemoryReportVariants]]
-
-class MemoryReportPlan(Report):
-    dp: Final[int]
-    tp: Final[int]
-    pp: Final[int]
-    cp: Final[int]
-    ep: Final[int]
-    expert_tp: Final[int]
-    vpp: Final[int]
-    micro_batch: Final[int]
-    schedule: Final[str]
-    zero: Final[int]
-    shard_group: Final[int]
-    recompute: Final[str]
-    recompute_layers: Final[int]
-    sequence_parallel: Final[bool]
-    cp_mode: Final[str]
-    moe_dispatcher: Final[str]
-    offload: Final[str]
-    attention: Final[str]
-    optimizer: Final[str]
-    precision: Final[str]
-    dropout: Final[bool]
-    fused_cross_entropy: Final[bool]
-    lora_rank: Final[int]  # not in every report
-    lora_targets: Final[str]  # not in every report
-    base_weights: Final[str]  # not in every report
-    recompute_modules: Final[str]  # not in every report
-    gradients: Final[str]  # not in every report
 
 class MemoryReportStages(Report):
     layers: Final[int]
