@@ -40,6 +40,13 @@ private:
     std::vector<HeldPasses> fullest_;
 };
 
+/// Of a chunk among those of its rank.
+std::size_t place_of(std::int32_t stage, std::span<std::int64_t const> chunks) {
+    auto const found = std::lower_bound(chunks.begin(), chunks.end(), stage);
+    assert(found != chunks.end() && *found == stage);
+    return static_cast<std::size_t>(found - chunks.begin());
+}
+
 }  // namespace
 
 std::vector<std::int64_t> chunks_on_rank(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t rank) {
@@ -54,17 +61,12 @@ std::vector<std::int64_t> chunks_on_rank(Schedule schedule, std::int64_t pp, std
 
 std::vector<HeldPasses> fullest_moments(std::span<Slot const> order, std::span<std::int64_t const> chunks) {
     Holding holding(chunks.size());
-    auto const place_of = [&](std::int32_t stage) {
-        auto const found = std::lower_bound(chunks.begin(), chunks.end(), stage);
-        assert(found != chunks.end() && *found == stage);
-        return static_cast<std::size_t>(found - chunks.begin());
-    };
     for (Slot const& slot : order) {
         if (slot.kind == SlotKind::forward || slot.kind == SlotKind::forward_backward)
-            holding.take(place_of(slot.stage));
-        if (slot.kind == SlotKind::forward_backward) holding.release(place_of(slot.backward_stage));
+            holding.take(place_of(slot.stage, chunks));
+        if (slot.kind == SlotKind::forward_backward) holding.release(place_of(slot.backward_stage, chunks));
         if (slot.kind == SlotKind::backward || slot.kind == SlotKind::backward_weight)
-            holding.release(place_of(slot.stage));
+            holding.release(place_of(slot.stage, chunks));
     }
     return holding.fullest();
 }
@@ -93,6 +95,26 @@ double held_microbatches(std::span<HeldPasses const> moments, std::span<double c
         for (std::size_t c = 0; c < shares.size(); ++c)
             sum += static_cast<double>(held[c]) * shares[c];
         most = std::max(most, sum);
+    }
+    return most;
+}
+
+std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span<std::int64_t const> chunks,
+                                          std::span<double const> shares) {
+    std::array<double, 3> most{-1, -1, -1};
+    std::vector<std::int64_t> held(chunks.size(), 0);
+    for (Slot const& slot : order) {
+        std::size_t const chunk = place_of(slot.stage, chunks);
+        bool const input = slot.kind == SlotKind::backward_input, weight = slot.kind == SlotKind::backward_weight;
+        bool const waits = shares[chunk] > 0;
+        if (weight && !waits) continue;
+        std::size_t const passes = slot.kind == SlotKind::forward_backward ? 2 : (input || weight) && waits ? 0 : 1;
+        if (input) ++held[chunk];
+        double kept = 0;
+        for (std::size_t c = 0; c < held.size(); ++c)
+            kept += static_cast<double>(held[c]) * shares[c];
+        most[passes] = std::max(most[passes], kept);
+        if (weight) --held[chunk];
     }
     return most;
 }

@@ -3,6 +3,7 @@
 #include "core/spec/parallel_plan.hpp"
 #include "simulator/schedules/schedule.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -29,6 +30,13 @@ std::vector<HeldPasses> fullest_moments(Schedule schedule, ScheduleShape shape, 
 /// Microbatches of the whole rank that are as much as it holds at its peak, n_c passes of chunk c with the share w_c of
 /// what the rank keeps of a microbatch: the largest sum of n_c w_c.
 double held_microbatches(std::span<HeldPasses const> moments, std::span<double const> shares);
+
+/// Most that a rank keeps of passes between the input half of their backward and their weight half, while a half runs,
+/// beside one whole pass, and beside a pair; -1 where that never is. In microbatches of the whole rank.
+/// @param chunks on the rank, in model order
+/// @param shares of each of them in what the rank keeps of a microbatch; 0: no weight half, the other is a whole pass
+std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span<std::int64_t const> chunks,
+                                          std::span<double const> shares);
 
 /// Remembers the moments of interleaved ranks.
 class MomentStore {

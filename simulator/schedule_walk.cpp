@@ -259,31 +259,6 @@ std::vector<InFlight> in_flight_over_time(PipelineSchedule const& schedule, Sche
     return changes;
 }
 
-std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span<std::int64_t const> chunks,
-                                          std::span<double const> shares) {
-    std::array<double, 3> most{-1, -1, -1};
-    std::vector<std::int64_t> held(chunks.size(), 0);
-    auto const place_of = [&](std::int32_t stage) {
-        auto const found = std::lower_bound(chunks.begin(), chunks.end(), stage);
-        assert(found != chunks.end() && *found == stage);
-        return static_cast<std::size_t>(found - chunks.begin());
-    };
-    for (Slot const& slot : order) {
-        std::size_t const chunk = place_of(slot.stage);
-        bool const input = slot.kind == SlotKind::backward_input, weight = slot.kind == SlotKind::backward_weight;
-        bool const waits = shares[chunk] > 0;
-        if (weight && !waits) continue;
-        std::size_t const passes = slot.kind == SlotKind::forward_backward ? 2 : (input || weight) && waits ? 0 : 1;
-        if (input) ++held[chunk];
-        double kept = 0;
-        for (std::size_t c = 0; c < held.size(); ++c)
-            kept += static_cast<double>(held[c]) * shares[c];
-        most[passes] = std::max(most[passes], kept);
-        if (weight) --held[chunk];
-    }
-    return most;
-}
-
 std::string text_of(std::vector<WaitingSlot> const& waiting, std::size_t most) {
     std::string text;
     for (std::size_t i = 0; i < waiting.size() && i < most; ++i) {

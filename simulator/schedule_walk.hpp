@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -103,13 +102,6 @@ struct InFlight {
 /// How many chunk passes a rank holds, at each change, in order of time. @pre the walk did not deadlock.
 std::vector<InFlight> in_flight_over_time(PipelineSchedule const& schedule, ScheduleWalk const& walk,
                                           std::int64_t rank);
-
-/// Most that a rank keeps of passes between the input half of their backward and their weight half, while a half runs,
-/// beside one whole pass, and beside a pair; -1 where that never is. In microbatches of the whole rank.
-/// @param chunks on the rank, in model order
-/// @param shares of each of them in what the rank keeps of a microbatch; 0: no weight half, the other is a whole pass
-std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span<std::int64_t const> chunks,
-                                          std::span<double const> shares);
 
 /// "rank 1 waits with 1F0 for 0F0; rank 0 ...", in order of ranks, the first `most` of them.
 std::string text_of(std::vector<WaitingSlot> const& waiting, std::size_t most = 8);

@@ -1,5 +1,6 @@
 #include "simulator/schedule_walk.hpp"
 
+#include "simulator/held_passes.hpp"
 #include "simulator/pipeline_formula.hpp"
 #include "simulator/schedules/catalog.hpp"
 #include "tests/catch.hpp"
