@@ -84,7 +84,7 @@ def loss_of(model, tokens):
 
 
 def train(rank, text, family, folder):
-    """One process; the first writes how far weights are off, or what stopped it."""
+    """One process; it writes how far weights are off, or what stopped it."""
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=PROCESSES)

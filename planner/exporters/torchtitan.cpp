@@ -70,12 +70,11 @@ std::string parallelism(ParallelPlan const& p, ModelSpec const& model) {
 }
 
 std::string training(LaunchPlan const& launch, ParallelPlan const& p) {
-    bool const full = p.precision == Precision::fp32 || p.precision == Precision::tf32;
     std::string out = fmt::format(
         "[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\nsteps = {}\n"
         "mixed_precision_param = \"{}\"\n",
         torchtitan_local_batch(launch, p), launch.workload.global_batch, launch.workload.sequence,
-        launch.settings.steps, full ? "float32" : "bfloat16");
+        launch.settings.steps, torchtitan_parameters(p));
     if (p.optimizer == Optimizer::adamw_pure_bf16) out += "dtype = \"bfloat16\"  # weights, gradients and moments\n";
     out += fmt::format("enable_cpu_offload = {}\n", offloads_optimizer(p));
     out += "dataset = \"c4\"  # replace with the name of your dataset\n";
@@ -98,10 +97,7 @@ std::string checkpoints(LaunchPlan const& launch, ParallelPlan const& p, ModelSp
         out += fmt::format("mode = \"selective\"\nselective_ac_option = \"{}\"  # every so many layers\n",
                            layers / p.recompute_layers);
     if (p.recompute == Recompute::selective) out += "mode = \"selective\"\nselective_ac_option = \"op\"\n";
-    std::vector<std::string> compiled;
-    if (torchtitan_compiles(p)) compiled.emplace_back("model");
-    compiled.emplace_back("loss");
-    out += fmt::format("\n[compile]\nenable = true\ncomponents = {}\n", torchtitan_list(compiled));
+    out += fmt::format("\n[compile]\nenable = true\ncomponents = {}\n", torchtitan_components(p));
     out += "\n[checkpoint]\nenable = true\nfolder = " + toml_quoted(launch.settings.checkpoints) + "\n";
     if (launch.checkpoint.steps > 0) out += fmt::format("interval = {}\n", launch.checkpoint.steps);
     return out + "async_mode = \"async\"\n";
@@ -143,14 +139,9 @@ Export write(LaunchPlan const& launch) {
     if (is_narrow(p.precision)) toml += "converters = " + torchtitan_list(converters(p, launch.model)) + "\n";
     toml += fmt::format("\n[optimizer]\nname = \"AdamW\"\nlr = {}\n\n", launch.settings.learning_rate);
     toml += training(launch, p) + parallelism(p, launch.model) + "\n" + checkpoints(launch, p, launch.model);
-    TorchrunScript script{.header = header,
-                          .environment = {},
-                          .arguments = {},
-                          .program = "-m torchtitan.train --job.config_file torchtitan.toml"};
-    if (p.precision == Precision::fp32)
-        script.environment = {
-            {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", launch.plan.precision == Precision::tf32 ? "1" : "0"}};
-    return {.files = {{"torchtitan.toml", toml}, {"torchtitan.sh", torchrun_script(launch, script)}},
+    std::string const script =
+        torchtitan_script(launch, p, header, "-m torchtitan.train --job.config_file torchtitan.toml");
+    return {.files = {{"torchtitan.toml", toml}, {"torchtitan.sh", script}},
             .not_expressed = t.notes,
             .expressed = p,
             .command = {"bash", "torchtitan.sh"}};

@@ -77,20 +77,18 @@ std::string model_call(ParallelPlan const& p, ModelSpec const& model, std::strin
 }
 
 std::string training(LaunchPlan const& launch, ParallelPlan const& p) {
-    bool const full = p.precision == Precision::fp32 || p.precision == Precision::tf32;
     std::string out = "        training=TrainingConfig(\n";
     out += fmt::format(
         "            local_batch_size={},\n            global_batch_size={},\n            seq_len={},\n"
         "            steps={},\n            mixed_precision_param=\"{}\",\n",
         torchtitan_local_batch(launch, p), launch.workload.global_batch, launch.workload.sequence,
-        launch.settings.steps, full ? "float32" : "bfloat16");
+        launch.settings.steps, torchtitan_parameters(p));
     if (p.optimizer == Optimizer::adamw_pure_bf16)
         out += "            dtype=\"bfloat16\",  # weights, gradients and moments\n";
     if (offloads_optimizer(p)) out += "            enable_cpu_offload=True,\n";
     return out +
            "            # Predicted without: with CUDA graphs the gradients stay from step to step. Pipelines and "
-           "most\n"
-           "            # expert parallelism go without only.\n"
+           "most\n            # expert parallelism go without only.\n"
            "            disable_cuda_graphs=True,\n        ),\n";
 }
 
@@ -140,13 +138,10 @@ std::string rest(LaunchPlan const& launch, ParallelPlan const& p) {
     char const* const recompute = recompute_class(p);
     std::string out =
         fmt::format("        activation_checkpoint={},\n", recompute ? std::string(recompute) + ".Config()" : "None");
-    out += fmt::format("        compile=CompileConfig(enable=True, components={}),\n",
-                       torchtitan_list(torchtitan_compiles(p) ? std::vector<std::string>{"model", "loss"}
-                                                              : std::vector<std::string>{"loss"}));
+    out += fmt::format("        compile=CompileConfig(enable=True, components={}),\n", torchtitan_components(p));
     out +=
         "        dataloader=HuggingFaceTextDataLoader.Config(\n            dataset=\"c4\",  # replace with the name of "
-        "your "
-        "dataset\n            dataset_path=DATA_PATH,\n        ),\n"
+        "your dataset\n            dataset_path=DATA_PATH,\n        ),\n"
         "        checkpoint=CheckpointManager.Config(\n            enable=True,\n            "
         "folder=CHECKPOINT_FOLDER,\n";
     if (launch.checkpoint.steps > 0) out += fmt::format("            interval={},\n", launch.checkpoint.steps);
@@ -191,14 +186,9 @@ Export write(LaunchPlan const& launch) {
         "hf_assets_path=TOKENIZER_PATH,\n";
     python += fmt::format("        optimizer=default_adamw(lr={}),\n", launch.settings.learning_rate);
     python += training(launch, p) + parallelism(p, launch.model) + rest(launch, p);
-    TorchrunScript script{.header = header,
-                          .environment = {},
-                          .arguments = {},
-                          .program = "-m torchtitan.train --module torchtitan_config --config plan"};
-    if (p.precision == Precision::fp32)
-        script.environment = {
-            {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", launch.plan.precision == Precision::tf32 ? "1" : "0"}};
-    return {.files = {{"torchtitan_config.py", python}, {"torchtitan_config.sh", torchrun_script(launch, script)}},
+    std::string const script =
+        torchtitan_script(launch, p, header, "-m torchtitan.train --module torchtitan_config --config plan");
+    return {.files = {{"torchtitan_config.py", python}, {"torchtitan_config.sh", script}},
             .not_expressed = t.notes,
             .expressed = p,
             .command = {"bash", "torchtitan_config.sh"}};

@@ -288,6 +288,26 @@ std::string torchtitan_list(std::vector<std::string> const& names) {
     return out + "]";
 }
 
+char const* torchtitan_parameters(ParallelPlan const& p) {
+    return p.precision == Precision::fp32 ? "float32" : "bfloat16";
+}
+
+std::string torchtitan_components(ParallelPlan const& p) {
+    std::vector<std::string> compiled;
+    if (torchtitan_compiles(p)) compiled.emplace_back("model");
+    compiled.emplace_back("loss");
+    return torchtitan_list(compiled);
+}
+
+std::string torchtitan_script(LaunchPlan const& launch, ParallelPlan const& p, std::string const& header,
+                              std::string const& program) {
+    TorchrunScript script{.header = header, .environment = {}, .arguments = {}, .program = program};
+    if (p.precision == Precision::fp32)
+        script.environment = {
+            {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", launch.plan.precision == Precision::tf32 ? "1" : "0"}};
+    return torchrun_script(launch, script);
+}
+
 void translate_for_torchtitan(Translation& t, LaunchPlan const& launch, TorchtitanRelease release) {
     t.leave_out_adapters();
     if (t.plan.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();

@@ -37,4 +37,12 @@ std::int64_t torchtitan_local_batch(LaunchPlan const& launch, ParallelPlan const
 /// ["a", "b"], as TOML and Python have it.
 std::string torchtitan_list(std::vector<std::string> const& names);
 
+/// `mixed_precision_param`, and the list of what is compiled.
+char const* torchtitan_parameters(ParallelPlan const& plan);
+std::string torchtitan_components(ParallelPlan const& plan);
+
+/// The script that starts `program`; whether fp32 is TF32 is set there.
+std::string torchtitan_script(LaunchPlan const& launch, ParallelPlan const& plan, std::string const& header,
+                              std::string const& program);
+
 }  // namespace sextant
