@@ -45,9 +45,13 @@ RankTimes times_of(PipelineSchedule const& schedule, WalkCosts const& costs) {
     return times;
 }
 
-/// Carries on from two lengths of a schedule: `rounds` more of what the second has over the first.
+/// Carries on from two lengths of a schedule: `rounds` more of what the second has over the first, and no round shorter
+/// than the work of a rank in it.
 void carry_on(RankTimes& second, RankTimes const& first, double rounds) {
-    second.total += rounds * (second.total - first.total);
+    Seconds round = second.total - first.total;
+    for (std::size_t rank = 0; rank < second.busy.size(); ++rank)
+        round = std::max(round, second.busy[rank] - first.busy[rank]);
+    second.total += rounds * round;
     for (std::size_t rank = 0; rank < second.busy.size(); ++rank) {
         second.busy[rank] += rounds * (second.busy[rank] - first.busy[rank]);
         second.saved[rank].hidden += rounds * (second.saved[rank].hidden - first.saved[rank].hidden);
@@ -112,10 +116,14 @@ ScheduleStore::Built ScheduleStore::build(ParallelPlan const& plan, std::int64_t
 }
 
 WalkedSchedule ScheduleStore::get(ParallelPlan const& plan, std::int64_t microbatches, std::int64_t most_slots) {
-    // A round of 2 p is a whole number of groups for every schedule; after three of them pipelines are full.
+    // A round of 2 p is a whole number of groups for every schedule; after three of them pipelines are full. A rest
+    // makes as many groups of interleaved chunks larger as it has microbatches: they come first, and pipelines fill
+    // once more with what repeats.
     std::int64_t const round = 2 * plan.pp;
+    std::int64_t const larger = plan.vpp > 1 ? microbatches % plan.pp : 0;
+    std::int64_t const filled = 3 + (larger + 1) / 2;
     auto const affordable = static_cast<std::int64_t>(static_cast<double>(most_slots) / slots_of(plan, 2 * round));
-    std::int64_t const least = std::max<std::int64_t>(3, affordable) * round;
+    std::int64_t const least = std::max(filled, affordable) * round;
     bool const whole =
         microbatches < least + 2 * round || slots_of(plan, microbatches) <= static_cast<double>(most_slots);
     std::int64_t const beginning = whole ? microbatches : least + (microbatches - least) % round;
