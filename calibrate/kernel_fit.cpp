@@ -129,23 +129,21 @@ struct GridRows {
     std::vector<ResidualPoint> points;
 };
 
-/// Adds the rows of other devices of the chip that are like these and not held out, each device's by its own constants.
-/// Of fields alone: what libraries make of products tells no more than a device's own rows do (five folds: 2.5 and
-/// 3.1 % without, 2.7 and 3.0 % with).
-void add_twins(GridRows& grid, KernelFitChoices const& choices) {
+/// Adds the rows of other devices of the chip that are like these and not held out, by the constants of these: with
+/// constants of their own, rows of other sizes would have what is left shared out differently between constants and
+/// field. Of fields alone: what libraries make of products tells no more than a device's own rows do (five folds: 2.5
+/// and 3.1 % without, 2.7 and 3.0 % with).
+void add_twins(GridRows& grid, KernelFit const& fit, KernelFitChoices const& choices) {
     KernelMeasurement const& own = *grid.rows.front();
     if (choices.twins == nullptr || !has_field(own.kind)) return;
-    std::map<std::string_view, std::vector<KernelMeasurement const*>> by_device;
+    std::vector<KernelMeasurement const*> rows;
     for (KernelMeasurement const& twin : *choices.twins)
-        if (twin.kind == own.kind && twin.variant == own.variant && !is_held_out(twin.row))
-            by_device[twin.device->name].push_back(&twin);
-    for (auto const& [name, rows] : by_device) {
-        for (ResidualPoint point : points_of(rows, fit_constants(rows, choices), choices)) {
-            point.of_twin = true;
-            grid.points.push_back(point);
-        }
-        grid.rows.insert(grid.rows.end(), rows.begin(), rows.end());
+        if (twin.kind == own.kind && twin.variant == own.variant && !is_held_out(twin.row)) rows.push_back(&twin);
+    for (ResidualPoint point : points_of(rows, fit, choices)) {
+        point.of_twin = true;
+        grid.points.push_back(point);
     }
+    grid.rows.insert(grid.rows.end(), rows.begin(), rows.end());
 }
 
 /// The grids that explain the points best beside the constants.
@@ -164,7 +162,7 @@ void add_shipped_grids(KernelFit& fit, KernelFit const& shipped) {
 std::vector<UnseenRow> fit_grids(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
                                  std::vector<ResidualPoint> const& points, KernelFitChoices const& choices) {
     GridRows all{used, points};
-    add_twins(all, choices);
+    add_twins(all, fit, choices);
     std::vector<ResidualPoint> held;
     if (choices.refines) held = anchors(*choices.shipped, *used.front(), points);
     std::vector<ResidualPoint> every = all.points;

@@ -21,7 +21,7 @@ struct KernelFitChoices {
     /// `shipped` is of the device's class: constants that no row is bound by stay its own, and beyond the rows it
     /// holds. With `refines` its grids are of the device's chip.
     bool of_class = false;
-    /// Rows of other devices of the same chip: what their own constants leave of attention tells of what is left here.
+    /// Rows of other devices of the same chip: what the constants leave of attention there tells of what is left here.
     std::vector<KernelMeasurement> const* twins = nullptr;
 };
 

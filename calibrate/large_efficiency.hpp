@@ -7,7 +7,8 @@
 namespace sextant {
 
 /// Fraction of peak of the shapes that are bound by compute without doubt; 0 when there are none.
-/// @throws InputError when that is more than the device of the rows can do: they are of another one.
+/// @throws InputError when they, or five products of any size, are faster than the device of the rows can be: the rows
+/// are of another one.
 double large_efficiency(std::vector<KernelMeasurement const*> const& rows);
 
 }  // namespace sextant

@@ -330,7 +330,7 @@ TEST_CASE("transfer_errors: what two devices of one chip have in common beside t
     CHECK(median_error(true) < 0.6 * median_error(false));
 }
 
-TEST_CASE("fit_kernel: attention leans on rows of a device of its chip, by that one's own constants") {
+TEST_CASE("fit_kernel: attention leans on rows of a device of its chip, whatever sizes these are of") {
     AcceleratorProfile const h100 = find_accelerator("h100-sxm", "test");
     AcceleratorProfile const h200 = find_accelerator("h200-sxm", "test");
     std::vector<double> constants;
