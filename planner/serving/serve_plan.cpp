@@ -22,13 +22,6 @@ constexpr double bound_precision = 1e-4;  // relative: estimates are not as exac
 constexpr double unlimited = 1e30;
 constexpr int fewest_simulated = 40;  // though there is an answer: the cheapest may be likely to cost more
 
-RequestShape mean_request(ServeQuestion const& q) {
-    auto const mean = [](LengthDistribution const& d) {
-        return d.kind == LengthDistribution::Kind::uniform ? (d.low + d.high) / 2 : d.mean;
-    };
-    return {.prompt = mean(q.prompt), .output = mean(q.output)};
-}
-
 /// What one configuration can do, or why it is out.
 struct Verdict {
     std::string rejected;
@@ -55,7 +48,7 @@ std::int64_t replicas_for(double rate, double of_each) {
 /// that has no figure, both ends drawn in.
 void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandidate& c, double capacity,
                 ServingEstimate const& alone) {
-    RequestShape const request = mean_request(q);
+    RequestShape const request = q.mean_request();
     double low = trickle;
     double high = 1;
     double below = miss_of(q, alone);
@@ -89,7 +82,7 @@ void find_least(ServeQuestion const& q, IterationModel const& model, ServeCandid
     constexpr double close = 1.02;
     double rate = capacity;
     if (q.tpot > Seconds{}) {
-        RequestShape const request = mean_request(q);
+        RequestShape const request = q.mean_request();
         double keeps = 1;
         double misses = static_cast<double>(c.plan.max_batch);
         ServingEstimate at = closed_loop(model, request, misses);
@@ -137,7 +130,7 @@ std::int64_t longest_recorded(ServeQuestion const& q) {
 bool smaller_batch_does(ServeQuestion const& q, ServingCase const& what, ServingMemory const& memory) {
     ServingCase unbounded = what;
     unbounded.plan.max_batch = std::numeric_limits<std::int64_t>::max();
-    RequestShape const request = mean_request(q);
+    RequestShape const request = q.mean_request();
     double const most = 2 * largest_batch(unbounded, memory, request.prompt + request.output);
     return std::any_of(q.batches.begin(), q.batches.end(), [&](std::int64_t batch) {
         return batch < what.plan.max_batch && most <= static_cast<double>(batch);
@@ -170,7 +163,7 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c, double longest) {
         v.rejected = fmt::format("the device has no {}", c.plan.weights);
         return v;
     }
-    RequestShape const request = mean_request(q);
+    RequestShape const request = q.mean_request();
     ServingMemory const memory = serving_memory(what);
     double const tokens = request.prompt + request.output;
     if (largest_batch(what, memory, tokens) < 1) {
@@ -247,7 +240,7 @@ void check(ServeQuestion const& q) {
     if (!(q.share > 0 && q.share < 1)) throw InputError("--share: {} (between 0 and 1)", q.share);
     if (q.process == ArrivalProcess::closed)
         throw InputError("--arrivals: closed (a plan is for requests that come by themselves)");
-    RequestShape const r = mean_request(q);
+    RequestShape const r = q.mean_request();
     if (q.model.max_positions > 0 && r.prompt + r.output > static_cast<double>(q.model.max_positions))
         throw InputError("--prompt: {:g} + {:g} tokens are more than the {} that {} was built for", r.prompt, r.output,
                          q.model.max_positions, q.model.name);
@@ -307,6 +300,13 @@ bool does_the_same(ServeCandidate const& done, ServeCandidate const& c) {
 }
 
 }  // namespace
+
+RequestShape ServeQuestion::mean_request() const {
+    auto const mean = [](LengthDistribution const& d) {
+        return d.kind == LengthDistribution::Kind::uniform ? (d.low + d.high) / 2 : d.mean;
+    };
+    return {.prompt = mean(prompt), .output = mean(output)};
+}
 
 ServingCase ServeQuestion::case_of(ServeCandidate const& c) const {
     return {.model = model, .cluster = machines[c.machine].cluster, .plan = c.plan, .engine = engine};

@@ -65,6 +65,8 @@ struct ServeQuestion {
     [[nodiscard]] std::int64_t positions() const { return std::max<std::int64_t>(model.max_positions, 2048); }
     /// A replica of a candidate.
     [[nodiscard]] ServingCase case_of(ServeCandidate const& c) const;
+    /// Of the lengths' means.
+    [[nodiscard]] RequestShape mean_request() const;
 };
 
 /// What a simulation of a candidate showed.

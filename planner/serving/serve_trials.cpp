@@ -17,15 +17,24 @@ constexpr double latencies_long = 12;  // a simulation lasts this many times the
 constexpr std::int64_t most_requests = 60000;
 constexpr double most_for_bursts = 8;  // times as many requests as of arrivals at random
 
+/// How long a request takes where so many replicas serve the rate: what it would at the largest rate that keeps the
+/// objectives, where these are too few.
+Seconds usual_latency(ServeQuestion const& q, ServeCandidate const& c, IterationModel const& model,
+                      std::int64_t replicas) {
+    double const rate = q.rate / static_cast<double>(replicas);
+    if (rate >= c.rate_bound) return c.at_bound.latency;
+    return std::min(c.at_bound.latency, open_loop(model, q.mean_request(), rate).latency);
+}
+
 /// The requests of one simulation: recorded, or so many drawn ones that it lasts long enough.
-std::unique_ptr<RequestSource> requests_of(ServeQuestion const& q, ServeCandidate const& c,
-                                           IterationModel const& model) {
+std::unique_ptr<RequestSource> requests_of(ServeQuestion const& q, ServeCandidate const& c, IterationModel const& model,
+                                           std::int64_t replicas) {
     if (!q.trace.empty()) return std::make_unique<ListedSource>(q.trace);
     // Bursts make a run of as many requests say less: the variance of a count grows with that of the intervals.
     double const bursts =
         q.process == ArrivalProcess::gamma ? std::clamp(q.variation * q.variation, 1.0, most_for_bursts) : 1;
-    double const needed =
-        bursts * std::max(latencies_long * q.rate * (c.at_bound.latency / units::s), static_cast<double>(q.requests));
+    double const needed = bursts * std::max(latencies_long * q.rate * (usual_latency(q, c, model, replicas) / units::s),
+                                            static_cast<double>(q.requests));
     SyntheticWorkload workload{
         .process = q.process, .rate = q.rate, .variation = q.variation, .prompt = q.prompt, .output = q.output};
     workload.requests = std::clamp(static_cast<std::int64_t>(needed), q.requests, std::max(q.requests, most_requests));
@@ -52,7 +61,7 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate& c, IterationModel co
     setup.interval_variation = q.process == ArrivalProcess::gamma ? q.variation : 1;
     if (q.ttft > Seconds{}) setup.objective.ttft = q.ttft;
     if (q.tpot > Seconds{}) setup.objective.tpot = q.tpot;
-    auto const source = requests_of(q, c, model);
+    auto const source = requests_of(q, c, model, replicas);
     // Enough is known once more requests have missed the objectives than may.
     auto const warm = static_cast<std::int64_t>(setup.warmup_share * static_cast<double>(source->count()));
     double const may_miss = (1 - q.share) * static_cast<double>(source->count() - warm);
