@@ -7,7 +7,8 @@
 namespace sextant {
 namespace {
 
-constexpr double countable = 24;  // prompts up to which they are counted one by one
+constexpr double countable = 24;     // prompts up to which they are counted one by one
+constexpr double often_full = 0.05;  // of the iterations with prompts: what is left over then decides
 
 /// Means over the iterations, of one distribution of X.
 struct Moments {
@@ -21,6 +22,18 @@ struct Moments {
     double n_t = 0;
 };
 
+Moments mixture(double share, Moments const& a, Moments const& b) {
+    auto const mixed = [&](double Moments::*what) { return share * a.*what + (1 - share) * b.*what; };
+    return {.weight = mixed(&Moments::weight),
+            .none = mixed(&Moments::none),
+            .beyond = mixed(&Moments::beyond),
+            .n = mixed(&Moments::n),
+            .n_squared = mixed(&Moments::n_squared),
+            .t = mixed(&Moments::t),
+            .t_squared = mixed(&Moments::t_squared),
+            .n_t = mixed(&Moments::n_t)};
+}
+
 class Chain {
 public:
     Chain(PromptIterations const& iterations, double rate, double idle) : time_(iterations), rate_(rate), idle_(idle) {
@@ -33,22 +46,71 @@ public:
         }
     }
 
+    /// The distribution in which as much is taken as comes in.
+    [[nodiscard]] Moments balanced() const {
+        double const plain = time_.seconds.front();
+        bool const first_costs_most =
+            time_.most() >= 2 && time_(1) - plain > 2 * (time_.seconds.back() - plain) / time_.most();
+        if (!first_costs_most) return by_mean();
+        Moments const kinds = by_kind();
+        double const full = std::min(1.0, kinds.beyond / (kinds.weight - kinds.none) / often_full);
+        return full > 0 ? mixture(full, by_mean(), kinds) : kinds;
+    }
+
+private:
     /// @param spread variance of X over its mean, at least 1
     [[nodiscard]] Moments at(double mean, double spread) const {
         Moments m;
+        add_all(m, mean, spread);
+        wake(m);
+        return m;
+    }
+
+    void add_all(Moments& m, double mean, double spread) const {
         if (mean <= countable)
             count(m, mean, spread);
         else
             sample(m, mean, spread);
-        wake(m);
-        return m;
     }
 
     /// How much more is taken than comes in: rises with the mean of X.
     [[nodiscard]] double surplus(Moments const& m) const { return m.n - rate_ * m.t; }
 
-    /// The distribution in which as much is taken as comes in.
-    [[nodiscard]] Moments balanced() const {
+    /// X of one kind after iterations without prompts, Poisson, and of another after those with any, negative binomial.
+    [[nodiscard]] Moments by_kind() const {
+        double const plain = time_.seconds.front();
+        double const longest = time_.seconds.back();
+        double const alone = time_(1);
+        Moments after_plain;
+        add_all(after_plain, rate_ * plain, 1);
+        double with = alone;
+        double variance = 0;
+        double left = 0;  // after one with prompts
+        Moments m;
+        for (int round = 0; round < 20; ++round) {
+            Moments after_with;
+            add_all(after_with, rate_ * with + left, 1 + rate_ * variance / with);
+            double const resume = 1 - (1 - idle_) * after_plain.none;
+            double const share = resume / (resume + (1 - idle_) * after_with.none);
+            m = mixture(share, after_with, after_plain);
+            double const woken = idle_ * m.none;  // by one prompt
+            double const resting = (1 - idle_) * m.none;
+            double const carrying = 1 - m.none + woken;
+            double const mean = (m.t - woken / rate_ - resting * plain + woken * alone) / carrying;
+            double const square = (m.t_squared - resting * plain * plain + woken * alone * alone) / carrying;
+            double const came = rate_ * m.t + rate_ * rate_ * m.t_squared;
+            left = std::max(0.0, (came - m.n_squared) / (2 * (time_.most() - rate_ * longest))) / share;
+            variance = std::max(0.0, square - mean * mean);
+            bool const settled = std::abs(mean - with) < 1e-4 * with;
+            with = mean;
+            if (settled && round > 2) break;
+        }
+        wake(m);
+        return m;
+    }
+
+    /// X of one kind after all of them, negative binomial.
+    [[nodiscard]] Moments by_mean() const {
         Moments m;
         double spread = 1;
         double mean = rate_ * time_.seconds.front() + 1e-9;
@@ -63,7 +125,6 @@ public:
         return m;
     }
 
-private:
     /// Root of the surplus: bracketed from two guesses, then by regula falsi (Illinois).
     double root(double low, double high, double spread, Moments& m) const {
         double below = surplus(m = at(low, spread));
@@ -226,10 +287,10 @@ PromptQueue of_cut_prompts(PromptIterations const& iterations, double rate, doub
         chunks = (1 - last) / most + last * parts;
         double const mean = iterations(1 / chunks);
         // c / chunks = rate ((1 - c) T(0) + c T); each sleep ends with a prompt.
-        carrying = std::clamp(rate * plain / (1 / chunks - rate * (mean - plain)), 1e-9, 0.9999);
-        double const none = (1 - carrying) * plain;
-        double const asleep = (1 - carrying) * idle / rate / (none + carrying * mean);
-        followed = carrying * (1 - asleep);
+        double const spare = 1 / chunks - rate * (mean - plain);
+        carrying = spare > 0 ? std::clamp(rate * plain / spare, 1e-9, 0.9999) : 0.9999;
+        double const working = carrying * mean / ((1 - carrying) * plain + carrying * mean);
+        followed = working * (1 - last / chunks);  // what comes in a last iteration shares none with it
     }
     double const mean = iterations(1 / chunks);
     Moments m;

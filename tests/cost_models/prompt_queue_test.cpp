@@ -134,7 +134,8 @@ TEST_CASE("prompt queue: times are those of the chain, prompt by prompt") {
     double off = 0;
     int compared = 0;
     for (double const most : {0.15, 0.45, 0.84, 1.4, 3.3, 6.4, 20.0, 80.0})
-        for (Shape shape : {Shape{most, 0.1, 0.2, 1}, Shape{most, 0.48, 0.98, 1}, Shape{most, 0.5, 0.5, 1}})
+        for (Shape shape : {Shape{most, 0.1, 0.2, 1}, Shape{most, 0.48, 0.98, 1}, Shape{most, 0.5, 0.5, 1},
+                            Shape{most, 0.04, 0.1, 1}, Shape{most, 0.04, 0.9, 1}})
             for (double const use : {0.3, 0.8, 0.9})
                 for (bool const sleeps : {false, true}) {
                     double const rate = use * most / shape.full;
@@ -145,13 +146,31 @@ TEST_CASE("prompt queue: times are those of the chain, prompt by prompt") {
                     CAPTURE(ratio, there.mean, in_seconds(queue.mean));
                     CHECK(ratio > 0.75);
                     CHECK(ratio < 1.33);
-                    CHECK(in_seconds(queue.mean) == Approx(there.mean).epsilon(0.2));
+                    // A few prompts that each cost what twenty plain iterations do: X is not of one kind.
+                    bool const in_kinds = shape.first > 20 * shape.plain && most > 1 && most < 4;
+                    CHECK(in_seconds(queue.mean) == Approx(there.mean).epsilon(in_kinds ? 0.8 : 0.2));
                     CHECK(queue.asleep == Approx(there.asleep).margin(0.1));
                     off += std::abs(std::log(ratio));
                     ++compared;
                 }
     CAPTURE(off / compared);
-    CHECK(off / compared < 0.06);
+    CHECK(off / compared < 0.03);
+}
+
+TEST_CASE("prompt queue: prompts that are hardly slower together than one alone come as in the chain") {
+    for (double const most : {6.4, 16.0, 20.0, 80.0})
+        for (double const first : {0.7, 0.9})
+            for (double const use : {0.05, 0.1, 0.2, 0.3, 0.6, 0.9})
+                for (bool const sleeps : {false, true}) {
+                    Shape const shape{.most = most, .plain = 0.04, .first = first, .full = 1};
+                    double const rate = use * most / shape.full;
+                    Walked const there = walk(shape, rate, sleeps, cases(60000, 20000));
+                    PromptQueue const queue = prompt_queue(shape.table(), rate, sleeps ? 1 : 0);
+                    CAPTURE(most, first, use, sleeps);
+                    // Between few full iterations and many it is neither one distribution nor the other.
+                    CHECK(in_seconds(queue.mean) == Approx(there.mean).epsilon(most < 10 && use > 0.5 ? 0.25 : 0.06));
+                    CHECK(ended(queue, shape) == Approx(there.ended).epsilon(0.06));
+                }
 }
 
 TEST_CASE("prompt queue: a higher rate never makes a wait shorter, nor an iteration") {
