@@ -181,12 +181,13 @@ PipelinePace pace_of(IterationModel const& model, RequestShape const& request, P
     double const sequences = mix.decodes * stages * attention_groups(model);
     double const most = mix.most * pooled_groups(model, mix);
     double const some = std::min(1.0, most);
+    double const carried = most < 1 ? prompts : std::max(1.0, prompts);  // of one that is cut, full parts and its rest
     double const many = std::min(most, prompts + 3 * std::sqrt(prompts) + 1);
     auto const with = [&](double number) {
         return std::pair(number, staged(model, iteration_with(model, request, mix, number)));
     };
     return {std::clamp(sequences - 1, 0.0, stages - 1),
-            {.none = 1 - std::min(1.0, mix.any), .prompts = std::max(some, prompts), .most = most},
+            {.none = 1 - std::min(1.0, mix.any), .prompts = carried, .most = most < 1 ? carried : most},
             1 - std::min(1.0, met),
             staged(model, mix.plain),
             with(some),

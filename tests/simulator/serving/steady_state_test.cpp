@@ -106,6 +106,28 @@ TEST_CASE("serving: a prompt alone that is cut takes as long in closed form as c
             }
 }
 
+TEST_CASE("serving: pipelines whose prompts have to be cut have the steps of a simulation in a loop") {
+    for (std::int64_t const pp : {2, 4})
+        for (double const prompt : {2200.0, 3500.0})
+            for (double const output : {64.0, 300.0})
+                for (double const concurrency : {8.0, 32.0}) {
+                    ServingCase what;
+                    what.model = find_model("llama-3.1-8b");
+                    what.cluster = find_cluster("a100-sxm-80gb", "test");
+                    what.engine = find_engine("vllm", "test");
+                    what.plan.pp = pp;
+                    what.plan.max_batch = 64;
+                    what.plan.max_batched_tokens = 2048;
+                    IterationModel const model(what);
+                    RequestShape const request{.prompt = prompt, .output = output};
+                    ServingEstimate const e = closed_loop(model, request, concurrency);
+                    ServingOutcome const out = in_loop(model, request, concurrency);
+                    CAPTURE(pp, prompt, output, concurrency, out.ttft.mean / e.ttft.total());
+                    CHECK(out.tpot.mean / e.tpot == Approx(1).epsilon(0.15));
+                    CHECK(out.ttft.mean / e.ttft.total() == Approx(1).epsilon(0.25));
+                }
+}
+
 TEST_CASE("serving: attention data-parallel groups have the times of a simulation, alone, in a loop and at random") {
     std::mt19937 draw(fixtures::seeded(23));
     auto const among = [&](auto const& list) { return list[draw() % list.size()]; };
@@ -224,7 +246,7 @@ TEST_CASE("serving: few places have the capacity of a simulated loop, and at ran
                 CHECK(serving_capacity(model, request) == Approx(served).epsilon(0.06));
                 ServingEstimate const e = open_loop(model, request, 0.6 * served);
                 ServingOutcome const out = simulated(model, request, 0.6 * served, 3, cases(20000, 6000));
-                CHECK(out.tpot.mean / e.tpot == Approx(1).epsilon(0.12));
+                CHECK(out.tpot.mean / e.tpot == Approx(1).epsilon(0.15));
                 CHECK(out.ttft.mean / e.ttft.total() == Approx(1).epsilon(0.15));
             }
 }
