@@ -95,7 +95,8 @@ bool Replica::has_idle_lane() const {
 
 std::optional<Replica::Started> Replica::start(Seconds now) {
     if (now < stage_free_) return std::nullopt;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    for (std::size_t turn = 0; turn < lanes_.size(); ++turn) {
+        std::size_t const i = (next_lane_ + turn) % lanes_.size();
         Lane& lane = lanes_[i];
         if (lane.in_flight) continue;
         bool const planned = plan(lane, now);
@@ -106,6 +107,7 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         counters_.copying += copies_;
         copies_ = {};
         lane.in_flight = true;
+        next_lane_ = i + 1;
         stage_free_ = now + times.interval;
         counters_.busy += times.interval;
         ++counters_.iterations;

@@ -239,7 +239,8 @@ private:
     std::int64_t running_ = 0;
     std::int64_t expected_ = 0;
     Seconds stage_free_{};
-    Seconds last_end_{};  ///< of the iterations begun so far: in a pipeline none overtakes another
+    std::size_t next_lane_ = 0;  ///< whose turn it is: none waits while another goes twice
+    Seconds last_end_{};         ///< of the iterations begun so far: in a pipeline none overtakes another
     ReplicaPeaks peaks_;
     ReplicaCounters counters_;
     std::vector<Decodes::Progress> ended_;

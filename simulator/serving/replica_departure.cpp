@@ -163,6 +163,7 @@ std::vector<FinishedRequest> Replica::fail() {
     expected_ = 0;
     copies_ = {};
     stage_free_ = last_end_ = {};
+    next_lane_ = 0;
     return out;
 }
 

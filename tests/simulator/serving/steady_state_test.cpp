@@ -106,6 +106,23 @@ TEST_CASE("serving: a prompt alone that is cut takes as long in closed form as c
             }
 }
 
+TEST_CASE("serving: of a pipeline every batch has its turn, however busy the others keep the stages") {
+    for (char const* engine : {"vllm", "vllm-v0", "sglang", "tensorrt-llm"})
+        for (std::int64_t const pp : {2, 4, 8}) {
+            ServingCase what;
+            what.model = find_model("qwen3-30b-a3b");
+            what.cluster = find_cluster("h100-sxm", "test");
+            what.engine = find_engine(engine, "test");
+            what.plan.pp = pp;
+            what.plan.max_batched_tokens = 2048;
+            // As many requests as batches: one that came would wait for another to end.
+            ServingOutcome const out =
+                in_loop(IterationModel(what), {.prompt = 8000, .output = 400}, static_cast<double>(pp));
+            CAPTURE(engine, pp, out.ttft.p50.base());
+            CHECK(out.ttft.largest.base() < 3 * out.ttft.p50.base());
+        }
+}
+
 TEST_CASE("serving: pipelines whose prompts have to be cut have the steps of a simulation in a loop") {
     for (std::int64_t const pp : {2, 4})
         for (double const prompt : {2200.0, 3500.0})
