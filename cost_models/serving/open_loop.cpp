@@ -8,6 +8,9 @@
 namespace sextant {
 namespace {
 
+/// Of the capacity: of fewer requests each is alone, and shares of the time can no longer be told from 0 and 1.
+constexpr double fewest = 1e-9;
+
 /// Requests that hold a place, and the time from token to token that follows.
 struct Occupied {
     BatchOccupancy batch;
@@ -38,7 +41,8 @@ public:
     OpenLoop(IterationModel const& model, RequestShape const& request, double rate, double capacity)
         : model_(model),
           request_(request),
-          rate_(rate),
+          asked_(rate),
+          rate_(std::max(rate, fewest * capacity)),
           capacity_(capacity),
           groups_(groups_of(model)),
           places_(groups_ * most_requests(model, request)) {}
@@ -59,11 +63,11 @@ public:
         // Prompts that nothing else holds a place than others: for a place is for these.
         out.ttft.queue =
             request_.has_later_tokens() ? for_place + held.prompts.before : std::max(for_place, held.prompts.before);
-        out.use = rate_ / capacity_;
+        out.use = asked_ / capacity_;
         out.busy = held.prompts.mix.own_pace * working(few.batch);
         if (places_ < static_cast<double>(model_.what().plan.max_batch) || model_.what().plan.pp > 1)
             out.trusted = least_trusted_use;
-        out.requests_per_s = rate_;
+        out.requests_per_s = asked_;
         finish(out, model_, request_);
         return out;
     }
@@ -144,7 +148,7 @@ private:
 
     IterationModel const& model_;
     RequestShape const& request_;
-    double rate_, capacity_, groups_, places_;
+    double asked_, rate_, capacity_, groups_, places_;
 };
 
 /// More comes than can be served: the figures of the full replica.

@@ -217,28 +217,13 @@ std::vector<double> numbers_of_prompts(double most) {
     return out;
 }
 
-/// Mean seconds of an iteration before which so many prompts came, Poisson.
-double after_arrivals(PromptIterations const& steps, double mean) {
-    constexpr double countable = 24;
-    if (mean > countable) return steps(mean);
-    double sum = 0;
-    double left = 1;
-    double weight = std::exp(-mean);
-    for (double n = 0; left > 1e-9 && n < 4 * countable; ++n) {
-        sum += weight * steps(n);
-        left -= weight;
-        weight *= mean / (n + 1);
-    }
-    return sum + std::max(0.0, left) * steps(4 * countable);
-}
-
 /// Seconds by which an iteration that is a second longer makes the next one longer, between those without prompts and
 /// the mean of those with any: `rate` come in a second.
 double carried_on(PromptQueue const& queue, PromptIterations const& steps, double rate) {
     double const plain = steps.seconds.front();
     double const with = (queue.mean / units::s - (1 - queue.carrying) * plain) / queue.carrying;
     if (with <= plain) return 0;
-    return (after_arrivals(steps, rate * with) - after_arrivals(steps, rate * plain)) / (with - plain);
+    return (steps.at_random(rate * with) - steps.at_random(rate * plain)) / (with - plain);
 }
 
 /// What a request's steps take beyond as many mean ones: prompts that came while it waited are there when its own is
@@ -256,7 +241,7 @@ Seconds later_steps(PromptQueue const& queue, PromptIterations const& steps, Pro
         return more * each / (1 - std::min(busiest, rate * each)) * units::s;
     }
     double const each = std::max(0.0, (steps.seconds.back() - plain) / steps.most());
-    Seconds const next = pool > 1 ? after_arrivals(steps, queue.left) * units::s : queue.next;
+    Seconds const next = pool > 1 ? steps.at_random(queue.left) * units::s : queue.next;
     double const first = (next - queue.mean) / units::s;
     double const all = pool > 1 ? first / (1 - std::min(busiest, carried_on(queue, steps, rate)))
                                 : (queue.left - queue.there) * each / (1 - std::min(busiest, rate * each));

@@ -321,6 +321,19 @@ double PromptIterations::operator()(double n) const {
         static_cast<std::size_t>(std::upper_bound(prompts.begin() + 1, prompts.end() - 1, n) - prompts.begin()), n);
 }
 
+double PromptIterations::at_random(double mean) const {
+    if (mean > countable) return (*this)(mean);
+    double sum = 0;
+    double left = 1;
+    double weight = std::exp(-mean);
+    for (double n = 0; left > 1e-9 && n < 4 * countable; ++n) {
+        sum += weight * (*this)(n);
+        left -= weight;
+        weight *= mean / (n + 1);
+    }
+    return sum + std::max(0.0, left) * (*this)(4 * countable);
+}
+
 PromptQueue prompt_queue(PromptIterations const& iterations, double rate, double idle) {
     return iterations.most() < 1 ? of_cut_prompts(iterations, rate, idle) : of_whole_prompts(iterations, rate, idle);
 }

@@ -16,6 +16,8 @@ struct PromptIterations {
     [[nodiscard]] double operator()(double n) const;
     /// The same, where it is known that prompts[right - 1] <= n <= prompts[right].
     [[nodiscard]] double between(std::size_t right, double n) const;
+    /// The mean, where a Poisson number of that mean is there.
+    [[nodiscard]] double at_random(double mean) const;
 };
 
 /// Iterations of a group as prompts come at random.

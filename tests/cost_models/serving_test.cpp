@@ -187,6 +187,13 @@ TEST_CASE("serving: an open loop at a trickle is a request alone, and one above 
     ServingEstimate const alone = closed_loop(model, request, 1);
     ServingEstimate const trickle = open_loop(model, request, 1e-3);
     CHECK(trickle.tpot / alone.tpot == Approx(1).epsilon(0.05));
+    for (double const rate : {1e-12, 1e-20, 1e-40}) {
+        ServingEstimate const rare = open_loop(model, request, rate);
+        CAPTURE(rate);
+        CHECK(rare.tpot / alone.tpot == Approx(1).epsilon(0.05));
+        CHECK(rare.ttft.total() / alone.ttft.total() == Approx(1).epsilon(0.1));
+        CHECK(rare.requests_per_s == rate);
+    }
     double const capacity = serving_capacity(model, request);
     CHECK_FALSE(open_loop(model, request, 0.9 * capacity).saturated);
     CHECK(open_loop(model, request, 1.1 * capacity).saturated);
