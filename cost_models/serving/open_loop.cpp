@@ -60,9 +60,10 @@ public:
             out.decodes = rate_ * (request_.output - 1) * (out.tpot / units::s);
         }
         Seconds const for_place = between(all.batch.wait, few.batch.wait);
-        // Prompts that nothing else holds a place than others: for a place is for these.
-        out.ttft.queue =
-            request_.has_later_tokens() ? for_place + held.prompts.before : std::max(for_place, held.prompts.before);
+        // Prompts that nothing else holds a place than others: for a place is for these. Who waited for a place begins
+        // as it is left.
+        Seconds const before = (1 - between(all.batch.full, few.batch.full)) * held.prompts.before;
+        out.ttft.queue = request_.has_later_tokens() ? for_place + before : std::max(for_place, held.prompts.before);
         out.use = asked_ / capacity_;
         out.busy = held.prompts.mix.own_pace * working(few.batch);
         if (places_ < static_cast<double>(model_.what().plan.max_batch) || model_.what().plan.pp > 1)

@@ -1,7 +1,6 @@
 #include "cost_models/serving/prompt_queue.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/sanitized.hpp"
 #include "tests/seeds.hpp"
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <random>
 
 using namespace sextant;
-using fixtures::cases;
 
 namespace {
 
@@ -139,7 +137,7 @@ TEST_CASE("prompt queue: times are those of the chain, prompt by prompt") {
             for (double const use : {0.3, 0.8, 0.9})
                 for (bool const sleeps : {false, true}) {
                     double const rate = use * most / shape.full;
-                    Walked const there = walk(shape, rate, sleeps, cases(60000, 20000));
+                    Walked const there = walk(shape, rate, sleeps, 60000);
                     PromptQueue const queue = prompt_queue(shape.table(), rate, sleeps ? 1 : 0);
                     CAPTURE(most, shape.plain, shape.first, use, sleeps);
                     double const ratio = ended(queue, shape) / there.ended;
@@ -164,7 +162,7 @@ TEST_CASE("prompt queue: prompts that are hardly slower together than one alone 
                 for (bool const sleeps : {false, true}) {
                     Shape const shape{.most = most, .plain = 0.04, .first = first, .full = 1};
                     double const rate = use * most / shape.full;
-                    Walked const there = walk(shape, rate, sleeps, cases(60000, 20000));
+                    Walked const there = walk(shape, rate, sleeps, 60000);
                     PromptQueue const queue = prompt_queue(shape.table(), rate, sleeps ? 1 : 0);
                     CAPTURE(most, first, use, sleeps);
                     // Between few full iterations and many it is neither one distribution nor the other.
