@@ -20,6 +20,15 @@ using fixtures::cases;
 
 namespace {
 
+IterationModel model_of(char const* model, char const* cluster, char const* engine, ServingPlan const& plan) {
+    ServingCase what;
+    what.model = find_model(model);
+    what.cluster = find_cluster(cluster, "test");
+    what.engine = find_engine(engine, "test");
+    what.plan = plan;
+    return IterationModel(what);
+}
+
 ServingOutcome simulated(IterationModel const& model, RequestShape const& request, double rate, std::uint64_t seed,
                          std::int64_t requests = cases(40000, 15000)) {
     ServingSetup setup;
@@ -109,15 +118,10 @@ TEST_CASE("serving: a prompt alone that is cut takes as long in closed form as c
 TEST_CASE("serving: of a pipeline every batch has its turn, however busy the others keep the stages") {
     for (char const* engine : {"vllm", "vllm-v0", "sglang", "tensorrt-llm"})
         for (std::int64_t const pp : {2, 4, 8}) {
-            ServingCase what;
-            what.model = find_model("qwen3-30b-a3b");
-            what.cluster = find_cluster("h100-sxm", "test");
-            what.engine = find_engine(engine, "test");
-            what.plan.pp = pp;
-            what.plan.max_batched_tokens = 2048;
+            IterationModel const model =
+                model_of("qwen3-30b-a3b", "h100-sxm", engine, {.pp = pp, .max_batched_tokens = 2048});
             // As many requests as batches: one that came would wait for another to end.
-            ServingOutcome const out =
-                in_loop(IterationModel(what), {.prompt = 8000, .output = 400}, static_cast<double>(pp));
+            ServingOutcome const out = in_loop(model, {.prompt = 8000, .output = 400}, static_cast<double>(pp));
             CAPTURE(engine, pp, out.ttft.p50.base());
             CHECK(out.ttft.largest.base() < 3 * out.ttft.p50.base());
         }
@@ -128,14 +132,8 @@ TEST_CASE("serving: pipelines whose prompts have to be cut have the steps of a s
         for (double const prompt : {2200.0, 3500.0})
             for (double const output : {64.0, 300.0})
                 for (double const concurrency : {8.0, 32.0}) {
-                    ServingCase what;
-                    what.model = find_model("llama-3.1-8b");
-                    what.cluster = find_cluster("a100-sxm-80gb", "test");
-                    what.engine = find_engine("vllm", "test");
-                    what.plan.pp = pp;
-                    what.plan.max_batch = 64;
-                    what.plan.max_batched_tokens = 2048;
-                    IterationModel const model(what);
+                    IterationModel const model = model_of("llama-3.1-8b", "a100-sxm-80gb", "vllm",
+                                                          {.pp = pp, .max_batch = 64, .max_batched_tokens = 2048});
                     RequestShape const request{.prompt = prompt, .output = output};
                     ServingEstimate const e = closed_loop(model, request, concurrency);
                     ServingOutcome const out = in_loop(model, request, concurrency);
@@ -237,19 +235,6 @@ TEST_CASE("serving: a batch that is often full makes requests wait for places, a
     CHECK(e.ttft.queue > 0.75 * e.ttft.total());
 }
 
-namespace {
-
-IterationModel model_of(char const* model, char const* cluster, char const* engine, ServingPlan const& plan) {
-    ServingCase what;
-    what.model = find_model(model);
-    what.cluster = find_cluster(cluster, "test");
-    what.engine = find_engine(engine, "test");
-    what.plan = plan;
-    return IterationModel(what);
-}
-
-}  // namespace
-
 TEST_CASE("serving: few places have the capacity of a simulated loop, and at random its times") {
     for (char const* engine : {"vllm", "sglang"})
         for (std::int64_t const places : {1, 2, 4, 8})
@@ -263,7 +248,7 @@ TEST_CASE("serving: few places have the capacity of a simulated loop, and at ran
                 CHECK(serving_capacity(model, request) == Approx(served).epsilon(0.06));
                 ServingEstimate const e = open_loop(model, request, 0.6 * served);
                 ServingOutcome const out = simulated(model, request, 0.6 * served, 3, cases(20000, 6000));
-                CHECK(out.tpot.mean / e.tpot == Approx(1).epsilon(0.15));
+                CHECK(out.tpot.mean / e.tpot == Approx(1).epsilon(0.12));
                 CHECK(out.ttft.mean / e.ttft.total() == Approx(1).epsilon(0.15));
             }
 }
