@@ -10,7 +10,6 @@
 #include <string_view>
 
 namespace sextant {
-
 namespace {
 
 constexpr std::size_t fewest = 5;

@@ -72,7 +72,7 @@ std::vector<HeldPasses> fullest_moments(std::span<Slot const> order, std::span<s
 }
 
 std::vector<HeldPasses> fullest_moments(Schedule schedule, ScheduleShape shape, std::int64_t rank) {
-    assert(schedule == Schedule::interleaved || schedule == Schedule::overlapped);
+    assert(orders::takes_groups(schedule));
     // A pair's backward ends beside the next forward: one more is held.
     std::int64_t const ahead =
         orders::InterleavedPasses(shape, rank).lead() + (schedule == Schedule::overlapped ? 2 : 1);

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "simulator/pipeline_formula.hpp"
 #include "simulator/schedules/catalog.hpp"
+#include "simulator/schedules/orders.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -120,7 +121,7 @@ WalkedSchedule ScheduleStore::get(ParallelPlan const& plan, std::int64_t microba
     // makes as many groups of interleaved chunks larger as it has microbatches: they come first, and pipelines fill
     // once more with what repeats.
     std::int64_t const round = 2 * plan.pp;
-    std::int64_t const larger = plan.vpp > 1 ? microbatches % plan.pp : 0;
+    std::int64_t const larger = plan.vpp > 1 && orders::takes_groups(plan.schedule) ? microbatches % plan.pp : 0;
     std::int64_t const filled = 3 + (larger + 1) / 2;
     auto const affordable = static_cast<std::int64_t>(static_cast<double>(most_slots) / slots_of(plan, 2 * round));
     std::int64_t const least = std::max(filled, affordable) * round;

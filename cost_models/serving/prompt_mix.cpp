@@ -229,7 +229,8 @@ double carried_on(PromptQueue const& queue, PromptIterations const& steps, doubl
 /// What a request's steps take beyond as many mean ones: prompts that came while it waited are there when its own is
 /// through. Of x more prompts than in the mean each makes an iteration b longer and brings rate b others, so that they
 /// cost b x / (1 - rate b) in all: at once where prompts go first, else beginning with the iteration that follows, and
-/// every second one where engines plan ahead.
+/// every second one where engines plan ahead. Groups that queue together have prompts of several in one iteration,
+/// which takes hardly longer for it: they cost what the next iteration is longer by, which fades by `carried_on`.
 /// @param pool groups that queue together
 Seconds later_steps(PromptQueue const& queue, PromptIterations const& steps, PromptMix const& mix, double pool,
                     double count, double rate, IterationPlanning planning) {
@@ -240,11 +241,17 @@ Seconds later_steps(PromptQueue const& queue, PromptIterations const& steps, Pro
         double const more = std::max(0.0, queue.left - rate * plain);
         return more * each / (1 - std::min(busiest, rate * each)) * units::s;
     }
-    double const each = std::max(0.0, (steps.seconds.back() - plain) / steps.most());
-    Seconds const next = pool > 1 ? steps.at_random(queue.left) * units::s : queue.next;
-    double const first = (next - queue.mean) / units::s;
-    double const all = pool > 1 ? first / (1 - std::min(busiest, carried_on(queue, steps, rate)))
-                                : (queue.left - queue.there) * each / (1 - std::min(busiest, rate * each));
+    double const mean = queue.mean / units::s;
+    double first = 0;
+    double all = 0;
+    if (pool > 1) {
+        first = steps.at_random(queue.left) - mean;
+        all = first / (1 - std::min(busiest, carried_on(queue, steps, rate)));
+    } else {
+        double const each = std::max(0.0, (steps.seconds.back() - plain) / steps.most());
+        first = queue.next / units::s - mean;
+        all = (queue.left - queue.there) * each / (1 - std::min(busiest, rate * each));
+    }
     if (all <= 0 || first <= 0) return {};
     double const turns = planning == IterationPlanning::ahead ? count / 2 : count;
     return all * (1 - std::pow(1 - std::min(1.0, first / all), turns)) * units::s;

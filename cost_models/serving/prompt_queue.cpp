@@ -60,17 +60,19 @@ public:
 private:
     /// @param spread variance of X over its mean, at least 1
     [[nodiscard]] Moments at(double mean, double spread) const {
-        Moments m;
-        add_all(m, mean, spread);
+        Moments m = drawn(mean, spread);
         wake(m);
         return m;
     }
 
-    void add_all(Moments& m, double mean, double spread) const {
+    /// The same before any sleep.
+    [[nodiscard]] Moments drawn(double mean, double spread) const {
+        Moments m;
         if (mean <= countable)
             count(m, mean, spread);
         else
             sample(m, mean, spread);
+        return m;
     }
 
     /// How much more is taken than comes in: rises with the mean of X.
@@ -81,15 +83,13 @@ private:
         double const plain = time_.seconds.front();
         double const longest = time_.seconds.back();
         double const alone = time_(1);
-        Moments after_plain;
-        add_all(after_plain, rate_ * plain, 1);
+        Moments const after_plain = drawn(rate_ * plain, 1);
         double with = alone;
         double variance = 0;
         double left = 0;  // after one with prompts
         Moments m;
         for (int round = 0; round < 20; ++round) {
-            Moments after_with;
-            add_all(after_with, rate_ * with + left, 1 + rate_ * variance / with);
+            Moments const after_with = drawn(rate_ * with + left, 1 + rate_ * variance / with);
             double const resume = 1 - (1 - idle_) * after_plain.none;
             double const share = resume / (resume + (1 - idle_) * after_with.none);
             m = mixture(share, after_with, after_plain);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/parallel_plan.hpp"
 #include "simulator/schedules/schedule.hpp"
 
 #include <cstdint>
@@ -13,6 +14,11 @@ namespace sextant::orders {
 std::int64_t round_robin(ScheduleShape shape, std::int64_t stage, std::int64_t microbatch);
 /// Two chunks a rank, down and back up: stages r and 2 ranks - 1 - r on rank r.
 std::int64_t v_shape(ScheduleShape shape, std::int64_t stage, std::int64_t microbatch);
+
+/// Whether the microbatches go through several chunks of a rank in `MicrobatchGroups`.
+constexpr bool takes_groups(Schedule schedule) {
+    return schedule == Schedule::interleaved || schedule == Schedule::overlapped;
+}
 
 /// The groups of microbatches that an interleaved schedule takes through all chunks of a rank before the next ones:
 /// as many as there are ranks, and where that does not divide, as few more as keep the groups even.
