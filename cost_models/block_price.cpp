@@ -289,6 +289,7 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
         price.kept[i] = block.kept(policy, formats_);
+        price.offloaded[i] = block.kept(policy, formats_, plan.offloaded_activations);
         if (policy != Recompute::none)
             price.rerun[i] = price_pass(block, plan,
                                         {.pass = Pass::forward,

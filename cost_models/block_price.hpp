@@ -39,10 +39,11 @@ struct BlockPrice {
     PassTime weight;    ///< the part of `backward` that is weight gradients: matrix products, their gaps and waiting
     PassTime reduced_backward;  ///< as `backward` where gradients are reduced, not summed: ZeRO 2 and 3
     PassTime reduced_weight;
-    std::array<PassTime, 3> rerun{};  ///< what each `Recompute` policy adds to the backward pass
-    std::array<Bytes, 3> kept{};      ///< activations kept per microbatch under each policy
-    Bytes run_again;                  ///< what is there of it, once, while it is run again
-    LocalParameters parameters;       ///< that are trained
+    std::array<PassTime, 3> rerun{};   ///< what each `Recompute` policy adds to the backward pass
+    std::array<Bytes, 3> kept{};       ///< activations kept per microbatch under each policy
+    std::array<Bytes, 3> offloaded{};  ///< of these, what lies in host memory where activations are offloaded
+    Bytes run_again;                   ///< what is there of it, once, while it is run again
+    LocalParameters parameters;        ///< that are trained
     FrozenWeights frozen;
 };
 

@@ -189,13 +189,16 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     m.activations = load.in_flight * load.kept;
     if (!offloads_activations(plan)) return;
     // Of each pass the layer at work and the one in transfer stay, and what a weight half is still to read.
+    Bytes const layer = load.layers > 0 ? load.offloaded / load.layers : Bytes{};
     Bytes staying;
     for (std::size_t passes = 0; passes < load.between_halves.size(); ++passes)
         if (double const held = load.between_halves[passes]; held >= 0)
-            staying = std::max(staying, held * load.kept + 2 * static_cast<double>(passes) * load.kept_by_layer);
-    staying = std::min(m.activations, staying);
-    m.host += m.activations - staying;
-    m.activations = staying;
+            staying = std::max(staying, held * load.offloaded + 2 * static_cast<double>(passes) * layer);
+    Bytes const offloaded = load.in_flight * load.offloaded;
+    staying = std::min(offloaded, staying);
+    double const on_device = load.in_flight_on_device < 0 ? load.in_flight : load.in_flight_on_device;
+    m.activations = on_device * (load.kept - load.offloaded) + staying;
+    m.host += offloaded - staying;
 }
 
 /// Whether ZeRO finds nothing to shard, nor to gather.

@@ -22,9 +22,11 @@ struct StageLoad {
     double moe_layers = 0;
     Bytes kept;            ///< activations of one microbatch over the stage, under the plan's recompute policy
     Bytes kept_by_layer;   ///< of one layer (mean), under the policy
+    Bytes offloaded;       ///< of `kept`, what lies in host memory where activations are offloaded
     Bytes working_layer;   ///< what one layer adds to what is kept of it while it is run again; zero without recompute
     double in_flight = 1;  ///< microbatches whose activations are held at the same time
-    bool pairs = false;    ///< forwards run beside backwards
+    double in_flight_on_device = -1;  ///< the same of what stays on the device where some are offloaded; -1: as many
+    bool pairs = false;               ///< forwards run beside backwards
     /// Of activations that are offloaded: most microbatches that have come back for the input half of their backward
     /// and wait for the weight half, while no whole pass runs, one, and two side by side; negative where that never is.
     std::array<double, 3> between_halves{-1, 0, -1};

@@ -244,9 +244,11 @@ std::string plan_label(ParallelPlan const& p) {
         text += fmt::format(" recompute-{}", p.recompute == Recompute::selective ? selective_label(p.recompute_modules)
                                                                                  : name_of(p.recompute));
         if (p.recompute == Recompute::full && p.recompute_layers > 0) text += fmt::format("-{}", p.recompute_layers);
+        if (keeps_activations(p)) text += fmt::format("(keeps {})", activations_text(p.kept_activations, "+"));
     }
     if (p.gradients == GradientFormat::bf16) text += " bf16-gradients";
     if (p.offload != Offload::none) text += fmt::format(" offload-{}", name_of(p.offload));
+    if (offloads_some_activations(p)) text += fmt::format("({})", activations_text(p.offloaded_activations, "+"));
     if (p.tp > 1 && p.sequence_parallel == Switch::on) text += " sp";
     if (p.adapters.on()) text += " " + adapters_label(p.adapters);
     return text;

@@ -134,9 +134,7 @@ public:
 
 private:
     /// Priced when the first plan needs it.
-    struct ShapeCosts {
-        std::optional<ShapeCost> usual, by_op;
-    };
+    using ShapeCosts = std::array<std::optional<ShapeCost>, layer_forms>;
 
     void visit_recompute(SearchSpace const& space, ParallelPlan plan, ShapeCosts& costs) {
         // ZeRO has nothing to split without data parallelism.
@@ -157,7 +155,7 @@ private:
                 found.counts.rejected[static_cast<std::size_t>(problem.value_or(PlanProblem::schedule))] += leaves;
                 continue;
             }
-            std::optional<ShapeCost>& cost = recomputes_by_op(plan) ? costs.by_op : costs.usual;
+            std::optional<ShapeCost>& cost = costs[static_cast<std::size_t>(layer_form(plan))];
             if (!cost) cost = form_.price_shape(plan);
             // Passes take longer where gradients are added up than where they are reduced at once (ZeRO 2 and 3).
             std::optional<PipelineCost> added;

@@ -184,6 +184,9 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
     require_adapters(model, c.base.adapters, "lora");
     if (c.base.recompute_modules != attention_core)
         require_modules(model, c.base.recompute_modules, "--recompute-modules");
+    require_activations(model, c.base.kept_activations, "--keep-activations");
+    if (c.base.offloaded_activations != all_activations)
+        require_activations(model, c.base.offloaded_activations, "--offload-activations");
     SearchSpace space;
     space.accelerators = accelerators;
     space.base = c.base;

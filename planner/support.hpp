@@ -26,7 +26,7 @@ bool is_measured(Schedule schedule);
 
 /// Takes out of a space what no measurement supports and a plan can do without: schedules, offload.
 /// @throws InputError when nothing is left of an axis.
-void keep_measured(SearchSpace& space);
+void keep_measured(SearchSpace& space, FrameworkProfile const& framework, std::string const& generation);
 
 /// Whether a step waits for the host for a tenth of its time and more: the processor that launches kernels, and
 /// whether a release records them in graphs, are in no profile.

@@ -19,14 +19,22 @@ double as_double(std::int64_t n) { return static_cast<double>(n); }
 constexpr std::int64_t most_slots_of_a_search = 5'000;
 constexpr std::int64_t most_slots_of_a_report = 500'000;
 
+/// How many microbatches' activations a rank of a run holds.
+void set_in_flight(StageLoad& load, StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan,
+                   std::int64_t rank, MomentStore& moments) {
+    load.in_flight = held_at_most(run.chunk_shares, pipeline, plan, rank, moments);
+    if (plan.offloaded_activations != all_activations)
+        load.in_flight_on_device = held_at_most(run.device_shares, pipeline, plan, rank, moments);
+}
+
 /// What one rank of a run holds.
 StageLoad load_of(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t rank) {
     StageLoad load = run.load;
     MomentStore moments;
-    load.in_flight = held_at_most(run, pipeline, plan, rank, moments);
+    set_in_flight(load, run, pipeline, plan, rank, moments);
     if (traits_of(plan.schedule).split_backward == Switch::off) return load;
     std::vector<std::int64_t> const chunks = chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank);
-    std::vector<double> shares = run.chunk_shares;
+    std::vector<double> shares = offloads_some_activations(plan) ? run.offloaded_shares : run.chunk_shares;
     if (shares.empty()) shares.assign(chunks.size(), 1 / as_double(static_cast<std::int64_t>(chunks.size())));
     // Where a chunk trains nothing, nothing waits for the weight half.
     for (std::size_t c = 0; c < chunks.size(); ++c)
@@ -67,9 +75,9 @@ DataParallelTime time_stages(PipelineCost const& pipeline, ParallelPlan const& p
         Seconds const forward = stage.forward.total();
         Seconds const backward = stage.backward.total() + stage.rerun.total();
         Seconds const weight = split ? stage.weight.total() : backward;
-        Bytes const kept = stage.load.kept / as_double(traits_of(plan.schedule).parameter_copies());
-        Seconds const forward_wait = offload_wait(plan, accelerator, kept, forward);
-        Seconds const backward_wait = offload_wait(plan, accelerator, kept, split ? backward - weight : backward);
+        Bytes const offloaded = stage.load.offloaded / as_double(traits_of(plan.schedule).parameter_copies());
+        Seconds const forward_wait = offload_wait(plan, accelerator, offloaded, forward);
+        Seconds const backward_wait = offload_wait(plan, accelerator, offloaded, split ? backward - weight : backward);
         times[i] = {.forward = forward + transfer + forward_wait,
                     .backward = backward + transfer + backward_wait,
                     .count = stage.count};
@@ -141,7 +149,8 @@ Seconds save_in_pairs(PipelineCost const& pipeline, StageCost const& slowest, Pa
                                               .backward = part * slowest.backward,
                                               .weight = part * slowest.weight,
                                               .rerun = part * slowest.rerun,
-                                              .kept = part * slowest.load.kept},
+                                              .kept = part * slowest.load.kept,
+                                              .offloaded = part * slowest.load.offloaded},
                                              plan, transfer, accelerator);
     PairTime const pair = pair_time(chunk.paired_forward, chunk.paired_backward);
     double const pairs = as_double(pairs_on_rank(plan.pp, plan.vpp, pipeline.microbatches, plan.pp - 1));
@@ -212,6 +221,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     }
     StageLoad& load = stage.load;
     load.kept = passes.kept;
+    load.offloaded = passes.offloaded;
     auto const tp = as_double(plan.tp);
     double const tokens = as_double(plan.micro_batch) * as_double(workload_.sequence) / as_double(plan.cp);
     load.layers = as_double(run.content.layers);
@@ -230,6 +240,10 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
                   pairs_on_rank(plan.pp, plan.vpp, microbatches(plan, workload_), run.first) > 0);
     if (load.pairs) load.between_halves[2] = 0;
     stage.chunk_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan);
+    if (plan.offloaded_activations != all_activations) {
+        stage.device_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan, Activations::on_device);
+        stage.offloaded_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan, Activations::offloaded);
+    }
     load.hidden_tokens = tokens * as_double(model_.hidden);
     load.sharded_hidden_tokens = load.hidden_tokens / tp;
     return stage;
@@ -255,8 +269,7 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         }
     }
     for (StageCost& stage : pipeline.stages)
-        if (!stage.chunk_shares.empty())
-            stage.load.in_flight = held_at_most(stage, pipeline, plan, stage.first, moments_);
+        if (stage.has_unequal_chunks()) set_in_flight(stage.load, stage, pipeline, plan, stage.first, moments_);
     if (plan.pp > 1) {
         // Activations between stages are split over the tensor-parallel ranks, each sends its part (arXiv:2104.04473
         // sec. 4.1).
@@ -284,7 +297,7 @@ void ClosedForm::fill_memory(StepEstimate& estimate, PipelineCost const& pipelin
     // nor, where not all is interleaved, what is held of chunks that differ.
     bool const waits = offloads_activations(plan) && traits_of(plan.schedule).split_backward == Switch::on;
     for (StageCost const& cost : pipeline.stages) {
-        bool const differ = waits || (!cost.chunk_shares.empty() && !has_closed_form(plan.schedule));
+        bool const differ = waits || (cost.has_unequal_chunks() && !has_closed_form(plan.schedule));
         if (!differ) note(cost.load, cost.first);
         for (std::int64_t rank = cost.first; differ && rank < cost.first + cost.count; ++rank)
             note(load_of(cost, pipeline, plan, rank), rank);

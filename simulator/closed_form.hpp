@@ -62,10 +62,13 @@ struct StageCost {
     PassTime backward;  ///< without recompute
     PassTime weight;    ///< the part of `backward` that is weight gradients
     PassTime rerun;
-    Seconds forward_ends;              ///< of `forward`, embedding and head; where every microbatch sends (ZeRO 2, 3)
-    Seconds backward_ends;             ///< the same of `backward`
-    StageLoad load;                    ///< for the first of these ranks, which holds the most microbatches
-    std::vector<double> chunk_shares;  ///< of each chunk in what the rank keeps of a microbatch; empty: all are equal
+    Seconds forward_ends;               ///< of `forward`, embedding and head; where every microbatch sends (ZeRO 2, 3)
+    Seconds backward_ends;              ///< the same of `backward`
+    StageLoad load;                     ///< for the first of these ranks, which holds the most microbatches
+    std::vector<double> chunk_shares;   ///< of each chunk in what the rank keeps of a microbatch; empty: all are equal
+    std::vector<double> device_shares;  ///< in what of it stays on the device where some is offloaded
+    std::vector<double> offloaded_shares;  ///< and in what does not
+    [[nodiscard]] bool has_unequal_chunks() const { return !chunk_shares.empty() || !device_shares.empty(); }
 };
 
 /// All stages of a pipeline, and the transfers between them.

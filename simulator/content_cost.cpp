@@ -9,6 +9,7 @@ namespace sextant {
 ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share) {
     ChunkCost cost;
     cost.kept = kept_of(shape, content, plan, share);
+    cost.offloaded = kept_of(shape, content, plan, share, Activations::offloaded);
     auto const policy = static_cast<std::size_t>(plan.recompute);
     bool const reduced = gradient_sums(plan) == GradientSums::reduced;
     auto const add_backward = [&](double n, BlockPrice const& price) {

@@ -3,25 +3,42 @@
 #include "core/graph/recomputed_layers.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace sextant {
 
-Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share) {
+namespace {
+
+Bytes sum_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share,
+             std::array<Bytes, 3> BlockPrice::*which) {
     auto const policy = static_cast<std::size_t>(plan.recompute);
     Bytes kept;
     for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
-        BlockPrice const& price = shape.blocks.layers[k];
-        kept +=
-            static_cast<double>(content.layers_of_kind[k]) * (share * price.kept[policy] + (1 - share) * price.kept[0]);
+        std::array<Bytes, 3> const& layer = shape.blocks.layers[k].*which;
+        kept += static_cast<double>(content.layers_of_kind[k]) * (share * layer[policy] + (1 - share) * layer[0]);
     }
-    if (content.embedding) kept += shape.blocks.embedding.kept[0];
+    if (content.embedding) kept += (shape.blocks.embedding.*which)[0];
     if (content.head)
-        kept += shape.blocks.head.kept[0] + shape.blocks.mtp.kept[static_cast<std::size_t>(recompute_of_mtp(plan))];
+        kept +=
+            (shape.blocks.head.*which)[0] + (shape.blocks.mtp.*which)[static_cast<std::size_t>(recompute_of_mtp(plan))];
     return kept;
 }
 
+}  // namespace
+
+Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share,
+              Activations which) {
+    auto const sum = [&](auto member) { return sum_of(shape, content, plan, share, member); };
+    switch (which) {
+        case Activations::kept: return sum(&BlockPrice::kept);
+        case Activations::offloaded: return sum(&BlockPrice::offloaded);
+        case Activations::on_device: return sum(&BlockPrice::kept) - sum(&BlockPrice::offloaded);
+    }
+    return {};
+}
+
 std::vector<double> shares_of(ShapeCost const& shape, StageLayout const& layout, std::span<StageContent const> contents,
-                              std::int64_t rank, ParallelPlan const& plan) {
+                              std::int64_t rank, ParallelPlan const& plan, Activations which) {
     bool const alike = std::equal(contents.begin() + 1, contents.end(), contents.begin());
     bool const some_again = plan.recompute == Recompute::full && plan.recompute_layers > 0;
     if (alike && !some_again) return {};
@@ -33,7 +50,7 @@ std::vector<double> shares_of(ShapeCost const& shape, StageLayout const& layout,
     for (std::size_t c = 0; c < contents.size(); ++c) {
         auto const layers = static_cast<double>(std::max<std::int64_t>(1, contents[c].layers));
         double const share = some_again ? static_cast<double>(again[static_cast<std::size_t>(chunks[c])]) / layers : 1;
-        shares.push_back(kept_of(shape, contents[c], plan, share).base());
+        shares.push_back(kept_of(shape, contents[c], plan, share, which).base());
         sum += shares.back();
     }
     if (std::equal(shares.begin() + 1, shares.end(), shares.begin())) return {};
@@ -42,17 +59,17 @@ std::vector<double> shares_of(ShapeCost const& shape, StageLayout const& layout,
     return shares;
 }
 
-double held_at_most(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t rank,
-                    MomentStore& moments) {
-    if (run.chunk_shares.empty())
+double held_at_most(std::vector<double> const& chunk_shares, PipelineCost const& pipeline, ParallelPlan const& plan,
+                    std::int64_t rank, MomentStore& moments) {
+    if (chunk_shares.empty())
         return microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, pipeline.microbatches, rank);
     if (has_closed_form(plan.schedule)) {
         ScheduleShape const shape{.ranks = plan.pp, .microbatches = pipeline.microbatches, .chunks = plan.vpp};
-        return held_microbatches(moments.get(plan.schedule, shape, rank), run.chunk_shares);
+        return held_microbatches(moments.get(plan.schedule, shape, rank), chunk_shares);
     }
     return held_microbatches(fullest_moments(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)],
                                              chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank)),
-                             run.chunk_shares);
+                             chunk_shares);
 }
 
 }  // namespace sextant

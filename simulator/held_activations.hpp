@@ -8,16 +8,20 @@
 
 namespace sextant {
 
+/// Which activations: all that are kept, those that would be offloaded, or the rest.
+enum class Activations : std::uint8_t { kept, offloaded, on_device };
+
 /// Activations that some layers and ends of the model keep of a microbatch; `share`: of the layers that recompute runs
 /// again.
-Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share);
+Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share,
+              Activations which = Activations::kept);
 
 /// Shares of a rank's chunks, which hold `contents`, in what it keeps of a microbatch; empty where all keep the same.
 std::vector<double> shares_of(ShapeCost const& shape, StageLayout const& layout, std::span<StageContent const> contents,
-                              std::int64_t rank, ParallelPlan const& plan);
+                              std::int64_t rank, ParallelPlan const& plan, Activations which = Activations::kept);
 
-/// Microbatches whose activations a rank of a run holds at its peak: by what its chunks keep, where that differs.
-double held_at_most(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t rank,
-                    MomentStore& moments);
+/// Microbatches whose activations a rank holds at its peak: by what its chunks keep, where that differs.
+double held_at_most(std::vector<double> const& chunk_shares, PipelineCost const& pipeline, ParallelPlan const& plan,
+                    std::int64_t rank, MomentStore& moments);
 
 }  // namespace sextant

@@ -157,14 +157,11 @@ std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes c
             StageActivations const& needs = input.stages[stage];
             Extent back = pass.backward;
             if (!pass.weight.empty()) back.include(pass.weight.start, pass.weight.end);
-            if (needs.passing) {
-                hold(pass.forward.start, pass.forward.end, *needs.passing);
-                hold(back.start, back.end, pass.weight.empty() ? *needs.passing : needs.kept);
-            } else {
-                Extent all = pass.forward;
-                if (!back.empty()) all.include(back.start, back.end);
-                hold(all.start, all.end, needs.kept);
-            }
+            Extent all = pass.forward;
+            if (!back.empty()) all.include(back.start, back.end);
+            hold(all.start, all.end, needs.kept - needs.offloaded);
+            hold(pass.forward.start, pass.forward.end, needs.passing);
+            hold(back.start, back.end, pass.weight.empty() ? needs.passing : needs.offloaded);
             hold(pass.forward.start, pass.forward.end, needs.forward);
             hold(pass.backward.start, pass.backward.end, needs.backward);
         });

@@ -2,7 +2,6 @@
 
 #include "simulator/task_graph.hpp"
 
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,11 +9,11 @@ namespace sextant {
 
 /// What a stage (model chunk) needs in memory beside the state of its rank.
 struct StageActivations {
-    Bytes kept;      ///< per microbatch, from the start of its forward to the end of its backward
-    Bytes forward;   ///< on top while a forward of the stage runs: logits, gathered layers
-    Bytes backward;  ///< while a backward does (its input half): the same, or what a layer that is run again needs
-    /// What is on the device of `kept` while a pass runs, of activations that lie on the host between passes.
-    std::optional<Bytes> passing{};
+    Bytes kept;         ///< per microbatch, from the start of its forward to the end of its backward
+    Bytes forward;      ///< on top while a forward of the stage runs: logits, gathered layers
+    Bytes backward;     ///< while a backward does (its input half): the same, or what a layer that is run again needs
+    Bytes offloaded{};  ///< of `kept`, what lies on the host between passes
+    Bytes passing{};    ///< and what of that is on the device while a pass runs
 };
 
 /// What a simulated step needs in memory.

@@ -65,7 +65,7 @@ void carry_on(RankTimes& second, RankTimes const& first, double rounds) {
 StageDurations chunk_times(ChunkCost const& chunk, ParallelPlan const& plan, Seconds transfer,
                            AcceleratorProfile const& accelerator) {
     auto const stretched = [&](Seconds pass) {
-        return pass + transfer + offload_wait(plan, accelerator, chunk.kept, pass);
+        return pass + transfer + offload_wait(plan, accelerator, chunk.offloaded, pass);
     };
     auto const paired = [&](PassTime const& pass) {
         return PairedPass{
@@ -74,7 +74,7 @@ StageDurations chunk_times(ChunkCost const& chunk, ParallelPlan const& plan, Sec
             .sends = transfer,
             .waiting = pass.waiting,
             .launched = pass.launched,
-            .copied = offloads_activations(plan) ? chunk.kept / accelerator.host_bandwidth.value : Seconds{}};
+            .copied = offloads_activations(plan) ? chunk.offloaded / accelerator.host_bandwidth.value : Seconds{}};
     };
     PassTime whole_backward = chunk.backward;
     whole_backward += chunk.rerun;

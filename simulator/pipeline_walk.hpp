@@ -23,12 +23,14 @@ struct ChunkCost {
     PassTime weight;    ///< the part of `backward` that is weight gradients
     PassTime rerun;     ///< what recompute adds to the backward pass
     Bytes kept;         ///< activations
+    Bytes offloaded;    ///< of these, what lies in host memory where activations are offloaded
 };
 
 /// How far a pass is stretched because activations do not get through to the host, or back, in time.
-inline Seconds offload_wait(ParallelPlan const& plan, AcceleratorProfile const& accelerator, Bytes kept, Seconds pass) {
+inline Seconds offload_wait(ParallelPlan const& plan, AcceleratorProfile const& accelerator, Bytes offloaded,
+                            Seconds pass) {
     if (!offloads_activations(plan)) return {};
-    return std::max(Seconds{}, kept / accelerator.host_bandwidth.value - pass);
+    return std::max(Seconds{}, offloaded / accelerator.host_bandwidth.value - pass);
 }
 
 /// Times of a chunk for a walk.

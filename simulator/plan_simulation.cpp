@@ -125,7 +125,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             one.push_back(stage_memory(load, resident, framework));
             standing.push_back(standing_buffers(load, resident, framework));
             updating.push_back(std::max(Bytes{}, closing_buffers(load, resident, framework)));
-            passing.push_back(2.0 * load.kept_by_layer);
+            passing.push_back(load.layers > 0 ? 2.0 / load.layers * load.offloaded : Bytes{});
             at_loss.push_back(logits_at_loss(load, resident, framework));
             others.push_back(
                 other_logits(load, plan, framework, trains && holds_all_logits(plan) ? load.microbatches - 1 : 0));
@@ -157,7 +157,10 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
         StageActivations needs{.kept = share * one[rank].activations,
                                .forward = forward,
                                .backward = std::max(forward, beside + again[rank] + gathered[rank].in_backward)};
-        if (offloads) needs.passing = std::min(needs.kept, passing[rank]);
+        if (offloads && needs.kept > Bytes{}) {
+            needs.offloaded = program.kept(c, &BlockProgram::offloaded) / program.kept(c) * needs.kept;
+            needs.passing = std::min(needs.offloaded, passing[rank]);
+        }
         input.stages.push_back(needs);
     }
     return input;

@@ -129,8 +129,12 @@ BlockProgram write_block(StepProgram& program, Block const& block, ClosedForm& f
     result.backward = writer.write(backward, Half::whole, false);
     result.backward_input = writer.write(backward, Half::input, false);
     result.backward_weight = writer.write(backward, Half::weight, false);
-    for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full})
-        result.kept[static_cast<std::size_t>(policy)] = block.kept(policy, kept_formats(form.framework().memory));
+    KeptFormats const formats = kept_formats(form.framework().memory);
+    for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
+        auto const i = static_cast<std::size_t>(policy);
+        result.kept[i] = block.kept(policy, formats);
+        result.offloaded[i] = block.kept(policy, formats, plan.offloaded_activations);
+    }
     for (Recompute const policy : {Recompute::selective, Recompute::full})
         result.rerun[static_cast<std::size_t>(policy)] =
             writer.write(form.pricer().price_ops(block, plan, floor, Pass::forward, policy), Half::whole, true);
@@ -173,10 +177,10 @@ std::int16_t StepProgram::group(ProgramGroup const& wanted) {
     return static_cast<std::int16_t>(groups.size() - 1);
 }
 
-Bytes StepProgram::kept(std::size_t chunk) const {
+Bytes StepProgram::kept(std::size_t chunk, std::array<Bytes, 3> BlockProgram::*which) const {
     Bytes sum;
     for (ProgramUnit const& unit : chunks[chunk])
-        sum += blocks[unit.block].kept[static_cast<std::size_t>(unit.recompute)];
+        sum += (blocks[unit.block].*which)[static_cast<std::size_t>(unit.recompute)];
     return sum;
 }
 

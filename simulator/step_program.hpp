@@ -66,7 +66,8 @@ struct BlockProgram {
     Program backward;              ///< all of it
     Program backward_input;        ///< its halves
     Program backward_weight;
-    std::array<Bytes, 3> kept{};  ///< activations kept per microbatch under each policy
+    std::array<Bytes, 3> kept{};       ///< activations kept per microbatch under each policy
+    std::array<Bytes, 3> offloaded{};  ///< of these, what lies in host memory where activations are offloaded
 };
 
 /// One block of a model chunk: which program, and under which recompute policy.
@@ -85,8 +86,8 @@ struct StepProgram {
 
     std::uint16_t name(std::string_view text);
     std::int16_t group(ProgramGroup const& group);
-    /// Activations of one microbatch over a chunk.
-    [[nodiscard]] Bytes kept(std::size_t chunk) const;
+    /// Activations of one microbatch over a chunk; all, or those that would be offloaded.
+    [[nodiscard]] Bytes kept(std::size_t chunk, std::array<Bytes, 3> BlockProgram::*which = &BlockProgram::kept) const;
 };
 
 /// Which program of a block a pass is.

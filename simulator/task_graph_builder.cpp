@@ -275,7 +275,7 @@ private:
 
     void add_activation_copy(std::int64_t rank, SlotTag const& tag, std::vector<LaneTasks> const& before) {
         if (!offloads_activations(plan_) || tag.pass == TaskPass::backward_weight) return;
-        Bytes const chunk = program_.kept(static_cast<std::size_t>(tag.stage));
+        Bytes const chunk = program_.kept(static_cast<std::size_t>(tag.stage), &BlockProgram::offloaded);
         ProgramItem const item{.name = program_.name("activations"),
                                .part = TaskPart::offload,
                                .duration = (chunk / form_.cluster().accelerator.host_bandwidth.value).base()};

@@ -40,6 +40,12 @@ ParallelPlan read_plan(ObjectReader in) {
     p.recompute = recompute_from(in.text("recompute"), in.path_to("recompute"));
     if (in.has("recompute_modules"))
         p.recompute_modules = recompute_modules_from(in.text("recompute_modules"), in.path_to("recompute_modules"));
+    if (in.has("kept_activations"))
+        p.kept_activations =
+            activation_groups_from(in.text("kept_activations"), in.path_to("kept_activations"), keepable_activations);
+    if (in.has("offloaded_activations"))
+        p.offloaded_activations =
+            activation_groups_from(in.text("offloaded_activations"), in.path_to("offloaded_activations"));
     if (in.has("gradients")) p.gradients = gradient_format_from(in.text("gradients"), in.path_to("gradients"));
     p.sequence_parallel = switch_of(in.flag("sequence_parallel"));
     p.cp_mode = context_parallel_from(in.text("cp_mode"), in.path_to("cp_mode"));

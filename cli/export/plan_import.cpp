@@ -137,6 +137,10 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     bool const own_modules = given("--recompute") || given("--recompute-modules");
     if (!own_modules && p.recompute == Recompute::selective) o.recompute_modules = modules_text(p.recompute_modules);
     if (!own_modules) o.recompute = name_of(p.recompute);
+    if (!given("--recompute") && !given("--keep-activations") && keeps_activations(p))
+        o.keep_activations = activations_text(p.kept_activations);
+    if (!given("--offload") && !given("--offload-activations") && offloads_some_activations(p))
+        o.offload_activations = activations_text(p.offloaded_activations);
     if (!given("--offload")) o.offload = name_of(p.offload);
     if (!given("--cp-mode")) o.cp_mode = name_of(p.cp_mode);
     if (!given("--moe-dispatcher")) o.moe_dispatcher = name_of(p.dispatcher);

@@ -77,8 +77,19 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
         ->group("Plan");
     app.add_option("--recompute-layers", o.recompute_layers, "with full: layers per stage that are recomputed (0: all)")
         ->group("Plan");
+    app.add_option(
+           "--keep-activations", o.keep_activations,
+           "with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: "
+           "norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act")
+        ->option_text("NAME,...")
+        ->group("Plan");
     app.add_option("--offload", o.offload,
                    fmt::format("none, optimizer, activations or optimizer+activations{} (default: none)", list))
+        ->group("Plan");
+    app.add_option("--offload-activations", o.offload_activations,
+                   "with activations: which of those that are kept go to host memory: layer_input, those of "
+                   "--keep-activations, other (default: all)")
+        ->option_text("NAME,...")
         ->group("Plan");
     app.add_option("--cp-mode", o.cp_mode, fmt::format("ring, all-gather or ulysses{} (default: ring)", list))
         ->group("Plan");

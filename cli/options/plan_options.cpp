@@ -108,6 +108,10 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.recompute_layers = o.recompute_layers;
     if (!o.recompute_modules.empty())
         plan.recompute_modules = recompute_modules_from(o.recompute_modules, "--recompute-modules");
+    if (!o.keep_activations.empty())
+        plan.kept_activations = activation_groups_from(o.keep_activations, "--keep-activations", keepable_activations);
+    if (!o.offload_activations.empty())
+        plan.offloaded_activations = activation_groups_from(o.offload_activations, "--offload-activations");
     plan.stage_layers = o.stage_layers;
     plan.adapters = adapters_of(o);
     auto const in_range = [](char const* flag, std::int64_t value, std::int64_t least) {
@@ -149,7 +153,12 @@ ParallelPlan replica_plan(PlanOptions const& o, ClusterSpec const* cluster) {
         plan.recompute = recompute_from(o.recompute, "--recompute");
     else if (!o.recompute_modules.empty())
         plan.recompute = Recompute::selective;
-    plan.offload = o.offload.empty() ? Offload::none : offload_from(o.offload, "--offload");
+    else if (!o.keep_activations.empty())
+        plan.recompute = Recompute::full;
+    if (!o.offload.empty())
+        plan.offload = offload_from(o.offload, "--offload");
+    else if (!o.offload_activations.empty())
+        plan.offload = Offload::activations;
     plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");
     if (plan.recompute_layers > 0 && plan.recompute != Recompute::full)
         throw InputError("--recompute-layers: {} layers, but recompute is {} (it needs --recompute full)",
@@ -157,6 +166,12 @@ ParallelPlan replica_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     if (!o.recompute_modules.empty() && plan.recompute != Recompute::selective)
         throw InputError("--recompute-modules: '{}', but recompute is {} (it needs --recompute selective)",
                          o.recompute_modules, name_of(plan.recompute));
+    if (!o.keep_activations.empty() && plan.recompute != Recompute::full)
+        throw InputError("--keep-activations: '{}', but recompute is {} (it needs --recompute full)",
+                         o.keep_activations, name_of(plan.recompute));
+    if (!o.offload_activations.empty() && !offloads_activations(plan))
+        throw InputError("--offload-activations: '{}', but --offload is {} (it needs activations)",
+                         o.offload_activations, name_of(plan.offload));
     if (plan.shard_group > 0 && plan.zero == 0)
         throw InputError("--shard-group: {} ranks, but ZeRO 0 shards nothing (it needs --zero 1, 2 or 3)",
                          plan.shard_group);
@@ -287,15 +302,23 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
     c.zero = filter(o.zero, "--zero", 0);
     c.schedules = names<Schedule>(o.schedule, "--schedule", schedule_from);
     c.recompute = names<Recompute>(o.recompute, "--recompute", recompute_from);
-    if (o.recompute_layers > 0 && !c.recompute.empty() &&
-        std::find(c.recompute.begin(), c.recompute.end(), Recompute::full) == c.recompute.end())
+    auto const has = [](auto const& list, auto value) {
+        return std::find(list.begin(), list.end(), value) != list.end();
+    };
+    if (o.recompute_layers > 0 && !c.recompute.empty() && !has(c.recompute, Recompute::full))
         throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", o.recompute_layers,
                          o.recompute);
-    if (!o.recompute_modules.empty() && !c.recompute.empty() &&
-        std::find(c.recompute.begin(), c.recompute.end(), Recompute::selective) == c.recompute.end())
+    if (!o.recompute_modules.empty() && !c.recompute.empty() && !has(c.recompute, Recompute::selective))
         throw InputError("--recompute-modules: '{}', but --recompute is '{}' (it needs selective)", o.recompute_modules,
                          o.recompute);
+    if (!o.keep_activations.empty() && !c.recompute.empty() && !has(c.recompute, Recompute::full))
+        throw InputError("--keep-activations: '{}', but --recompute is '{}' (it needs full)", o.keep_activations,
+                         o.recompute);
     c.offload = names<Offload>(o.offload, "--offload", offload_from);
+    if (!o.offload_activations.empty() && !has(c.offload, Offload::activations) &&
+        !has(c.offload, Offload::optimizer_and_activations))
+        throw InputError("--offload-activations: '{}', but --offload is '{}' (it needs activations)",
+                         o.offload_activations, o.offload.empty() ? "none" : o.offload);
     c.cp_modes = names<ContextParallel>(o.cp_mode, "--cp-mode", context_parallel_from);
     if (o.sequence_parallel) c.sequence_parallel = *o.sequence_parallel ? Switch::on : Switch::off;
     return c;

@@ -222,7 +222,7 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     std::vector<SearchSpace> spaces = spaces_of(subject, counts, constraints);
     if (o.only_validated) {
         for (SearchSpace& space : spaces)
-            keep_measured(space);
+            keep_measured(space, subject.framework, subject.cluster.accelerator.generation);
         if (auto const terms = missing_support(subject, spaces); !terms.empty())
             return deliver_unsupported(o, format, question, subject.limit, terms, context);
     }

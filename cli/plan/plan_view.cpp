@@ -46,11 +46,13 @@ std::string plan_extras(StepReport const& r) {
     auto const add = [&](std::string const& word) { text += (text.empty() ? "" : " ") + word; };
     if (p.recompute == Recompute::full)
         add(p.recompute_layers > 0 ? fmt::format("full{}", p.recompute_layers) : "full");
+    if (keeps_activations(p)) add("keep:" + activations_text(p.kept_activations, "+"));
     if (p.recompute == Recompute::selective)
         add(p.recompute_modules == attention_core ? "sel" : modules_text(p.recompute_modules, "+"));
     if (p.gradients == GradientFormat::bf16) add("bf16-grads");
     if (p.adapters.on()) add(adapters_label(p.adapters));
     if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));
+    if (offloads_some_activations(p)) add("(" + activations_text(p.offloaded_activations, "+") + ")");
     if (p.tp > 1 && p.sequence_parallel == Switch::off) add("no-sp");
     if (!is_usual(p.schedule)) add(std::string(name_of(p.schedule)));
     if (p.cp > 1 && p.cp_mode != ContextParallel::ring) add(std::string(name_of(p.cp_mode)));

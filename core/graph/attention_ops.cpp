@@ -13,7 +13,7 @@ void append_query_key_value(BlockBuilder& b, AttentionSpec const& a) {
     std::int64_t const queries = (a.gated ? 2 : 1) * heads * a.head_dim;
     std::int64_t const values = a.keys_are_values ? 0 : kv_heads * a.value_head_dim;
     std::int64_t const all = queries + kv_heads * a.head_dim + values;
-    if (recomputes_by_op(b.plan)) {
+    if (layer_form(b.plan) == LayerForm::by_op) {
         b.gemm("q", queries, b.model.hidden);
         b.gemm("k", kv_heads * a.head_dim, b.model.hidden);
         if (values > 0) b.gemm("v", values, b.model.hidden);
@@ -24,6 +24,12 @@ void append_query_key_value(BlockBuilder& b, AttentionSpec const& a) {
     b.adapters({AdapterTarget::q}, b.tokens, queries, b.model.hidden, Split::output);
     b.adapters({AdapterTarget::k}, b.tokens, kv_heads * a.head_dim, b.model.hidden, Split::output);
     if (values > 0) b.adapters({AdapterTarget::v}, b.tokens, values, b.model.hidden, Split::output);
+}
+
+/// Appends what makes queries, keys and values of latents.
+template <class Append>
+void expand_latents(BlockBuilder& b, Append append) {
+    b.module_group(RecomputeModule::mla_up_proj, ActivationGroup::qkv, append);
 }
 
 /// Low-rank projections of multi-head latent attention; the down projections are small and every tensor-parallel rank
@@ -44,12 +50,12 @@ void append_latent_projections(BlockBuilder& b) {
                    4 * b.norm_tokens * static_cast<double>(latent.query_rank));
         else
             b.keep("q latent", "2 T r_q [/t with SP]", 2 * b.norm_tokens * static_cast<double>(latent.query_rank));
-        b.module(RecomputeModule::mla_up_proj, [&] {
+        expand_latents(b, [&] {
             b.gemm("q up", heads * a.head_dim, latent.query_rank);
             b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, latent.query_rank, Split::output);
         });
     } else {
-        b.module(RecomputeModule::mla_up_proj, [&] {
+        expand_latents(b, [&] {
             b.gemm("q", heads * a.head_dim, b.model.hidden);
             b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, b.model.hidden, Split::output);
         });
@@ -65,7 +71,7 @@ void append_latent_projections(BlockBuilder& b) {
         b.keep("kv latent", "2 T (r_kv + d_r) [/t with SP]",
                2 * b.norm_tokens * static_cast<double>(latent.kv_rank + latent.rope_head_dim));
     std::int64_t const expanded = heads * (latent.nope_head_dim + a.value_head_dim);
-    b.module(RecomputeModule::mla_up_proj, [&] {
+    expand_latents(b, [&] {
         b.gemm("kv up", expanded, latent.kv_rank);
         b.adapters({AdapterTarget::k, AdapterTarget::v}, b.tokens, expanded, latent.kv_rank, Split::output);
         b.streaming("assemble q, k, v", 4 * tokens * static_cast<double>(heads * (2 * a.head_dim + a.value_head_dim)),
@@ -214,50 +220,64 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     HeadWidths const width(a, b.plan.tp);
 
     b.enter_tensor_region("attention in", b.joint_entry() ? joint_readers : attention_readers);
+    bool const normed = a.query_key_norm != AttentionSpec::QueryKeyNorm::none;
     if (a.latent)
         append_latent_projections(b);
+    else if (normed)
+        append_query_key_value(b, a);  // whose results the norms' backward needs, too
     else
-        append_query_key_value(b, a);
-    if (a.query_key_norm != AttentionSpec::QueryKeyNorm::none) {
+        b.group(ActivationGroup::qkv, [&] { append_query_key_value(b, a); });
+    if (normed) {
         double const query_key_bytes = 2 * tokens * (width.query + width.key_value / 2);
-        b.streaming("q k norm", 2 * query_key_bytes, 2.0, 2);
+        b.group(ActivationGroup::qkv, [&] { b.streaming("q k norm", 2 * query_key_bytes, 2.0, 2); });
         b.keep("q k before norm", "2 T (a + kv) d / t", query_key_bytes);
     }
     // Of latent attention, rotary embedding belongs to what expands the latents.
     auto const expansion = [&](auto append) {
         if (a.latent)
-            b.module(RecomputeModule::mla_up_proj, append);
+            expand_latents(b, append);
         else
-            append();
+            b.group(ActivationGroup::qkv, append);
     };
     if (b.model.position == PositionKind::rotary)
         expansion([&] { b.streaming("rotary", 4 * tokens * rotated_width(a, width), 1.0, 2); });
 
     if (a.index) append_key_index(b);
-    append_context_exchange(b, 2 * tokens * width.key_value, 2 * tokens * width.query, 2 * tokens * width.output);
     Attention const core = core_of(b, width, kind);
-    b.module(RecomputeModule::core_attn, [&] { b.block.ops.push_back({.name = "attention", .what = core}); });
-    // Each further ring step reads the fp32 running output and statistics, and writes them.
-    if (core.pieces > 1)
-        b.streaming("merge ring steps", 10 * static_cast<double>(core.pieces - 1) * tokens * width.output, 1.0,
-                    core.pieces - 1);
+    // Scores in memory are no part of it: where they are made again, so is all.
+    ActivationGroup const context =
+        core.kernel == AttentionKernel::flash ? ActivationGroup::context : ActivationGroup::other;
+    b.group(context, [&] {
+        append_context_exchange(b, 2 * tokens * width.key_value, 2 * tokens * width.query, 2 * tokens * width.output);
+        b.module(RecomputeModule::core_attn, [&] { b.block.ops.push_back({.name = "attention", .what = core}); });
+        // Each further ring step reads the fp32 running output and statistics, and writes them.
+        if (core.pieces > 1)
+            b.streaming("merge ring steps", 10 * static_cast<double>(core.pieces - 1) * tokens * width.output, 1.0,
+                        core.pieces - 1);
+    });
 
     expansion([&] { b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.key_value)); });
     if (width.kv_heads < width.heads) {
         double const repeats = static_cast<double>(width.heads - width.kv_heads) / static_cast<double>(width.kv_heads);
-        b.keep_copy(KeptCopy::repeated, "keys and values repeated", "T (a - kv) (d + d_v) / t",
-                    repeats * tokens * width.key_value);
+        b.group(ActivationGroup::qkv, [&] {
+            b.keep_copy(KeptCopy::repeated, "keys and values repeated", "T (a - kv) (d + d_v) / t",
+                        repeats * tokens * width.key_value);
+        });
     }
-    b.module(RecomputeModule::core_attn, [&] { keep_scores(b, core, width); });
-    keep_output(b, a, 2 * tokens * width.output);
+    b.group(context, [&] {
+        b.module(RecomputeModule::core_attn, [&] { keep_scores(b, core, width); });
+        keep_output(b, a, 2 * tokens * width.output);
+    });
     if (a.gated) {
         // Reads the output and its gate, writes the product; backward reads these and a gradient and writes two.
         b.streaming("output gate", 6 * tokens * width.output, 5.0 / 3);
         b.keep("output gate and gated output", "4 T a d_v / t", 4 * tokens * width.output);
     }
-    b.gemm("attention out", b.model.hidden, width.heads * a.value_head_dim);
-    b.adapters({AdapterTarget::output}, b.tokens, b.model.hidden, width.heads * a.value_head_dim, Split::input);
-    if (!b.joint_exit()) b.leave_tensor_region("attention out");
+    b.group(ActivationGroup::attention_out, [&] {
+        b.gemm("attention out", b.model.hidden, width.heads * a.value_head_dim);
+        b.adapters({AdapterTarget::output}, b.tokens, b.model.hidden, width.heads * a.value_head_dim, Split::input);
+        if (!b.joint_exit()) b.leave_tensor_region("attention out");
+    });
 }
 
 }  // namespace sextant

@@ -35,8 +35,11 @@ FrozenWeights operator*(double factor, FrozenWeights const& w) {
     return {factor * w.plain, factor * w.packed, w.largest_packed};
 }
 
-bool recomputes_by_op(ParallelPlan const& plan) {
-    return plan.recompute == Recompute::selective && plan.recompute_modules.has(RecomputeModule::op);
+LayerForm layer_form(ParallelPlan const& plan) {
+    if (plan.recompute == Recompute::selective && plan.recompute_modules.has(RecomputeModule::op))
+        return LayerForm::by_op;
+    if (keeps_activations(plan)) return LayerForm::keeping;
+    return LayerForm::usual;
 }
 
 bool runs_again(Recompute policy, Rerun rerun) {
@@ -103,10 +106,10 @@ Bytes SavedTensor::kept(KeptFormats const& formats) const {
     return (narrow == NarrowInput::instead ? formats.narrow_input / 2 : 1 + formats.narrow_input / 2) * all;
 }
 
-Bytes Block::kept(Recompute recompute, KeptFormats const& formats) const {
-    Bytes total = input;
+Bytes Block::kept(Recompute recompute, KeptFormats const& formats, ActivationGroups groups) const {
+    Bytes total = groups.has(ActivationGroup::layer_input) ? input : Bytes{};
     for (SavedTensor const& tensor : saved)
-        if (!runs_again(recompute, tensor.dropped_by)) total += tensor.kept(formats);
+        if (groups.has(tensor.group) && !runs_again(recompute, tensor.dropped_by)) total += tensor.kept(formats);
     return total;
 }
 

@@ -50,6 +50,7 @@ struct SavedTensor {
     NarrowInput narrow = NarrowInput::no;
     KeptCopy copy = KeptCopy::none;
     double worst_case = 1;  ///< of routed tokens: what one rank could get at most, over its even share
+    ActivationGroup group = ActivationGroup::other;
     [[nodiscard]] Bytes kept(KeptFormats const& formats) const;
 };
 
@@ -91,8 +92,9 @@ struct Block {
     [[nodiscard]] Work work(Pass pass) const;
     /// Extra forward work under a recompute policy.
     [[nodiscard]] Work rerun_work(Recompute recompute) const;
-    /// Bytes kept for the backward pass under a recompute policy, the input included.
-    [[nodiscard]] Bytes kept(Recompute recompute, KeptFormats const& formats = {}) const;
+    /// Bytes kept for the backward pass under a recompute policy, of these groups; the input is one of them.
+    [[nodiscard]] Bytes kept(Recompute recompute, KeptFormats const& formats = {},
+                             ActivationGroups groups = all_activations) const;
 };
 
 /// True if this recompute policy runs `rerun` ops again.
@@ -102,13 +104,16 @@ bool runs_again(Recompute policy, Rerun rerun);
 /// counted without them. Source: Megatron-Core, `multi_token_prediction.py`.
 Recompute recompute_of_mtp(ParallelPlan const& plan);
 
-/// Whether products are counted one by one to say what of a layer runs again, torchtitan's policy by op. Then those of
-/// queries, keys and values are three and those of gate and up two; otherwise each is one.
-bool recomputes_by_op(ParallelPlan const& plan);
+/// What of a plan's recompute the layers themselves know. `by_op`: products are counted one by one to say what runs
+/// again, torchtitan's policy; those of queries, keys and values are three and those of gate and up two, otherwise each
+/// is one. `keeping`: full recompute, but for what it is told to keep.
+enum class LayerForm : std::uint8_t { usual, by_op, keeping };
+inline constexpr std::size_t layer_forms = 3;
+LayerForm layer_form(ParallelPlan const& plan);
 
 /// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision,
-/// dropout, recompute_modules and adapters of the plan, on `recomputes_by_op`, and on the shape of a sequence; nothing
-/// else.
+/// dropout, recompute_modules, kept_activations and adapters of the plan, on `layer_form`, and on the shape of a
+/// sequence; nothing else.
 Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence);
 /// Token and position embedding (first stage).
 Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);

@@ -11,19 +11,21 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
     std::int64_t const width = ceil_div(intermediate, b.plan.tp);
     auto const f = static_cast<double>(width);
     if (!b.joint_entry()) b.enter_tensor_region("mlp in", mlp_readers);
-    if (gated && recomputes_by_op(b.plan)) {
-        b.gemm("mlp gate", width, b.model.hidden);
-        b.gemm("mlp up", width, b.model.hidden);
-    } else {
-        b.gemm("mlp up", gated ? 2 * width : width, b.model.hidden);
-    }
-    if (gated) {
-        b.adapters({AdapterTarget::gate_up}, b.tokens, 2 * width, b.model.hidden, Split::output);
-        b.adapters({AdapterTarget::gate}, b.tokens, width, b.model.hidden, Split::output);
-    }
-    b.adapters({AdapterTarget::up}, b.tokens, width, b.model.hidden, Split::output);
-    b.keep("mlp up output", gated ? "4 T f / t" : "2 T f / t", (gated ? 4.0 : 2.0) * tokens * f);
-    b.module(RecomputeModule::mlp_act, [&] {
+    b.group(ActivationGroup::mlp_up, [&] {
+        if (gated && layer_form(b.plan) == LayerForm::by_op) {
+            b.gemm("mlp gate", width, b.model.hidden);
+            b.gemm("mlp up", width, b.model.hidden);
+        } else {
+            b.gemm("mlp up", gated ? 2 * width : width, b.model.hidden);
+        }
+        if (gated) {
+            b.adapters({AdapterTarget::gate_up}, b.tokens, 2 * width, b.model.hidden, Split::output);
+            b.adapters({AdapterTarget::gate}, b.tokens, width, b.model.hidden, Split::output);
+        }
+        b.adapters({AdapterTarget::up}, b.tokens, width, b.model.hidden, Split::output);
+        b.keep("mlp up output", gated ? "4 T f / t" : "2 T f / t", (gated ? 4.0 : 2.0) * tokens * f);
+    });
+    b.module_group(RecomputeModule::mlp_act, ActivationGroup::mlp_act, [&] {
         // Read the projection(s), write the activation; a gated unit reads two.
         b.streaming("activation", (gated ? 6.0 : 4.0) * tokens * f, 1.7);
         if (b.needs_input({AdapterTarget::down})) b.keep_input("activation output", "2 T f / t", 2 * tokens * f);
@@ -54,11 +56,13 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     auto const elements = [](GroupedGemm const& g) {
         return static_cast<double>(g.groups) * static_cast<double>(g.n) * static_cast<double>(g.k);
     };
-    b.dequantise(elements(up));
-    b.block.ops.push_back({.name = "experts up", .what = up});
-    b.quantise(received, up.k, plan.precision);
-    b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
-    b.module(RecomputeModule::moe_act, [&] {
+    b.group(ActivationGroup::mlp_up, [&] {
+        b.dequantise(elements(up));
+        b.block.ops.push_back({.name = "experts up", .what = up});
+        b.quantise(received, up.k, plan.precision);
+        b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
+    });
+    b.module_group(RecomputeModule::moe_act, ActivationGroup::mlp_act, [&] {
         b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
         if (b.needs_input({})) b.keep_input("expert activation output", "2 T k f_e / t", 2 * received * f);
         if (b.model.mlp.gated)
@@ -93,17 +97,19 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
               Storage::plain);
     b.streaming("top-k", 12 * own_tokens * static_cast<double>(moe.experts), 1.0, 6);
     b.keep("router scores", "8 T E / t", 8 * own_tokens * static_cast<double>(moe.experts));
-    b.streaming("permute", 2 * sent * token_bytes, 1.0, 2);
     Collective const exchange{.kind = CollectiveKind::all_to_all,
                               .group = GroupKind::expert,
                               .bytes = sent * token_bytes * units::B,
                               .copies = plan.dispatcher == Dispatcher::deduplicated ? moe.top_k : 1};
-    if (plan.ep > 1) b.block.ops.push_back({.name = "dispatch", .what = exchange});
-    if (plan.expert_tp > 1)
-        b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes,
-                     Passes::both);
     std::size_t const routed = b.block.saved.size();
-    if (b.needs_input({})) b.keep_input("dispatched tokens", "2 T k h / t", received * token_bytes);
+    b.group(ActivationGroup::expert_in, [&] {
+        b.streaming("permute", 2 * sent * token_bytes, 1.0, 2);
+        if (plan.ep > 1) b.block.ops.push_back({.name = "dispatch", .what = exchange});
+        if (plan.expert_tp > 1)
+            b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes,
+                         Passes::both);
+        if (b.needs_input({})) b.keep_input("dispatched tokens", "2 T k h / t", received * token_bytes);
+    });
     append_experts(b, moe, received);
     // Where tokens are sent once per domain, they are weighted by their experts' scores before they are multiplied by
     // the last matrix, and no output is needed again.

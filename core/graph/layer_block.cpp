@@ -60,20 +60,20 @@ NarrowInput narrow_of(NormOutput output) {
     }
 }
 
-enum class NormInput { of_layer, own };  ///< the layer's input is kept with the layer
+void keep_norm_input(BlockBuilder& b) { b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden); }
 
-/// Norm before a half of the layer, with the two tensors it leaves: its input and its output (the input of the linear
-/// layers).
-void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input, NormOutput output) {
-    if (input == NormInput::own) b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+/// Norm before a half of the layer, with its output (the input of the linear layers). Its input is the layer's, or the
+/// caller keeps it.
+void append_input_norm(BlockBuilder& b, std::string_view name, NormOutput output) {
     b.module(RecomputeModule::layernorm, [&] {
-        b.norm(name);
-        if (output != NormOutput::dropped) {
+        b.group(ActivationGroup::norm_out, [&] {
+            b.norm(name);
+            if (output == NormOutput::dropped) return;
             b.keep_input("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden, narrow_of(output));
             if (double const of_others = static_cast<double>(b.tokens) - b.norm_tokens; of_others > 0)
                 b.keep_copy(KeptCopy::gathered, "linear input of the other ranks", "T h (1 - 1/t)",
                             of_others * b.hidden);
-        }
+        });
         b.keep_copy(KeptCopy::norm, "copies around a norm", "T h [/t with SP]", b.norm_tokens * b.hidden);
     });
 }
@@ -97,7 +97,7 @@ double exchanged_bytes(Op const& op, ParallelPlan const& plan) {
 /// not. The modules of a layer with experts are compiled one by one inside the policy, which sees no product of theirs:
 /// all run again. Source: torchtitan 0.2.2, distributed/activation_checkpoint.py; peaks tracked on fake tensors.
 void apply_op_policy(BlockBuilder& b, LayerKind layer) {
-    if (!recomputes_by_op(b.plan)) return;
+    if (layer_form(b.plan) != LayerForm::by_op) return;
     for (SavedTensor& tensor : b.block.saved)
         if (tensor.name != softmax_statistics && tensor.name != attention_output) tensor.dropped_by = Rerun::selective;
     std::int64_t products = 0;
@@ -119,6 +119,16 @@ void apply_op_policy(BlockBuilder& b, LayerKind layer) {
     }
 }
 
+/// What full recompute is told to keep, and what need not run again for it.
+void keep_named(BlockBuilder& b) {
+    if (layer_form(b.plan) != LayerForm::keeping) return;
+    ActivationGroups const kept = b.plan.kept_activations & keepable_activations;
+    for (Op& op : b.block.ops)
+        if (kept.has(op.makes)) op.rerun = Rerun::never;
+    for (SavedTensor& tensor : b.block.saved)
+        if (kept.has(tensor.group)) tensor.dropped_by = Rerun::never;
+}
+
 /// A dense feed-forward or shared experts may have adapters; routed experts and the router have none.
 NormOutput output_for_feed_forward(BlockBuilder const& b, LayerKind kind) {
     bool const dense = !kind.moe || b.model.moe->shared_intermediate > 0;
@@ -133,7 +143,7 @@ Block build_half_layer(BlockBuilder b, LayerKind kind) {
     NormOutput const output = !mixes                               ? output_for_feed_forward(b, kind)
                               : b.needs_input(mixer_readers(kind)) ? NormOutput::for_products
                                                                    : NormOutput::dropped;
-    append_input_norm(b, "input norm", NormInput::of_layer, output);
+    append_input_norm(b, "input norm", output);
     if (mixes)
         append_mixer(b, kind);
     else
@@ -141,6 +151,7 @@ Block build_half_layer(BlockBuilder b, LayerKind kind) {
     b.residual("residual");
     mark_the_end(b, kind);
     apply_op_policy(b, kind);
+    keep_named(b);
     b.hold(layer_parameters(b.model, kind));
     return std::move(b.block);
 }
@@ -161,29 +172,35 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
     if (kind.mixer == Mixer::none || !kind.feed_forward) return build_half_layer(std::move(b), kind);
     bool const sandwich = model.norms_per_layer >= 4;
-    append_input_norm(b, "input norm", NormInput::of_layer, output_for_attention(b, kind));
+    append_input_norm(b, "input norm", output_for_attention(b, kind));
     append_mixer(b, kind);
     if (sandwich) {
         b.norm("post-attention norm");
-        b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+        b.group(ActivationGroup::attention_out, [&] { keep_norm_input(b); });
     }
     if (model.parallel_block) {
-        if (model.norms_per_layer > 1)
-            append_input_norm(b, "mlp norm", NormInput::own, output_for_feed_forward(b, kind));
+        if (model.norms_per_layer > 1) {
+            keep_norm_input(b);
+            append_input_norm(b, "mlp norm", output_for_feed_forward(b, kind));
+        }
         append_feed_forward(b, kind);
         b.residual("residual");
     } else {
         b.residual("residual");
-        append_input_norm(b, "mlp norm", NormInput::own, output_for_feed_forward(b, kind));
+        // Where attention's output has a norm of its own, their sum is made again of what comes before it.
+        ActivationGroup const sum = sandwich ? ActivationGroup::other : ActivationGroup::attention_out;
+        b.group(sum, [&] { keep_norm_input(b); });
+        append_input_norm(b, "mlp norm", output_for_feed_forward(b, kind));
         append_feed_forward(b, kind);
         for (int norm = sandwich ? 3 : 2; norm < model.norms_per_layer; ++norm) {
             b.norm(sandwich ? "post-mlp norm" : "expert norm");
-            b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+            keep_norm_input(b);
         }
         b.residual("residual");
     }
     mark_the_end(b, kind);
     apply_op_policy(b, kind);
+    keep_named(b);
     b.hold(layer_parameters(model, kind));
     return std::move(b.block);
 }

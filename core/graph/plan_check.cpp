@@ -288,6 +288,12 @@ void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload co
     if (auto const found = find_fault(model, plan, workload)) throw InputError("plan: {}", found->message);
     require_adapters(model, plan.adapters, "lora");
     if (plan.recompute == Recompute::selective) require_modules(model, plan.recompute_modules, "recompute modules");
+    if (keeps_activations(plan)) require_activations(model, plan.kept_activations, "kept activations");
+    if (offloads_some_activations(plan))
+        require_activations(model, plan.offloaded_activations, "offloaded activations");
+    if (keeps_activations(plan) && plan.kept_activations != (plan.kept_activations & keepable_activations))
+        throw InputError("plan: full recompute keeps {} of a layer, if asked to, and not {}",
+                         activations_text(keepable_activations, ", "), activations_text(plan.kept_activations, ", "));
 }
 
 bool takes_bf16_gradients(Precision precision) { return precision == Precision::bf16 || is_narrow(precision); }

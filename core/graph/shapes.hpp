@@ -67,6 +67,24 @@ public:
             append();
     }
 
+    /// Calls `append`. What it appended makes the tensors of a group, or is one of them; what was named inside stays.
+    template <class Append>
+    void group(ActivationGroup name, Append append) {
+        std::size_t const ops = block.ops.size();
+        std::size_t const saved = block.saved.size();
+        append();
+        for (std::size_t i = ops; i < block.ops.size(); ++i)
+            if (block.ops[i].makes == ActivationGroup::other) block.ops[i].makes = name;
+        for (std::size_t i = saved; i < block.saved.size(); ++i)
+            if (block.saved[i].group == ActivationGroup::other) block.saved[i].group = name;
+    }
+
+    /// Both of these.
+    template <class Append>
+    void module_group(RecomputeModule policy, ActivationGroup name, Append append) {
+        module(policy, [&] { group(name, append); });
+    }
+
     /// Calls `append`. No policy runs its ops again or drops what they keep.
     template <class Append>
     void outside_layers(Append append) {

@@ -140,6 +140,8 @@ std::string digest(StepGraph const& graph) {
         hash.add(v);
     if (p.recompute == Recompute::selective && p.recompute_modules != attention_core)
         hash.add(p.recompute_modules.bits());
+    if (keeps_activations(p)) hash.add(p.kept_activations.bits());
+    if (offloads_some_activations(p)) hash.add(p.offloaded_activations.bits());
     if (graph.workload.document > 0) hash.add(graph.workload.document);
     if (p.gradients != GradientFormat::usual) hash.add(static_cast<std::int64_t>(p.gradients));
     if (p.adapters.on())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/activation_groups.hpp"
 #include "core/spec/model_spec.hpp"
 #include "core/spec/parallel_plan.hpp"
 #include "core/spec/precision.hpp"
@@ -126,6 +127,7 @@ struct Op {
     Passes passes = Passes::both;
     Rerun rerun = Rerun::full;
     Hiding hiding = Hiding::exposed;
+    ActivationGroup makes = ActivationGroup::other;  ///< whose tensors are made by it, and need nothing else to be made
 
     [[nodiscard]] OpClass op_class() const;
     [[nodiscard]] bool in(Pass pass) const {

@@ -24,6 +24,11 @@ public:
         a.bits_ &= b.bits_;
         return a;
     }
+    [[nodiscard]] constexpr EnumSet without(EnumSet other) const {
+        EnumSet rest = *this;
+        rest.bits_ &= ~other.bits_;
+        return rest;
+    }
     [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
     [[nodiscard]] constexpr std::int64_t bits() const { return bits_; }
     friend constexpr bool operator==(EnumSet, EnumSet) = default;

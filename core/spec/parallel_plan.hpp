@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/activation_groups.hpp"
 #include "core/spec/low_rank_adapters.hpp"
 #include "core/spec/precision.hpp"
 #include "core/spec/recompute_modules.hpp"
@@ -79,10 +80,12 @@ struct ParallelPlan {
     Recompute recompute = Recompute::none;
     std::int64_t recompute_layers = 0;                    ///< with `full`: layers per stage that are recomputed, 0: all
     RecomputeModules recompute_modules = attention_core;  ///< what `selective` runs again
+    ActivationGroups kept_activations{};                  ///< what `full` keeps all the same, and does not run again
     Switch sequence_parallel = Switch::off;
     ContextParallel cp_mode = ContextParallel::ring;
     Dispatcher dispatcher = Dispatcher::all_to_all;
     Offload offload = Offload::none;
+    ActivationGroups offloaded_activations = all_activations;  ///< which of them, where activations are offloaded
     AttentionKernel attention = AttentionKernel::flash;
     Optimizer optimizer = Optimizer::adamw;
     Precision precision = Precision::bf16;
@@ -110,6 +113,14 @@ constexpr bool offloads_optimizer(ParallelPlan const& plan) {
 }
 constexpr bool offloads_activations(ParallelPlan const& plan) {
     return plan.offload == Offload::activations || plan.offload == Offload::optimizer_and_activations;
+}
+
+/// Whether full recompute is told to keep something, and offloading to leave something on the device.
+constexpr bool keeps_activations(ParallelPlan const& plan) {
+    return plan.recompute == Recompute::full && !plan.kept_activations.empty();
+}
+constexpr bool offloads_some_activations(ParallelPlan const& plan) {
+    return offloads_activations(plan) && plan.offloaded_activations != all_activations;
 }
 
 /// One training sequence: its tokens, and how far they attend. Documents that are packed into a sequence attend to

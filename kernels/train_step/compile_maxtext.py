@@ -6,6 +6,7 @@ train_step.py does, without times (`sextant validate train FILE.csv`). A plan th
 
     python3 compile_maxtext.py --models llama2-7b --topology v5p-16 --batch 1,4 --out steps_maxtext.csv
     python3 compile_maxtext.py --models mixtral-8x7b --topology v5p-128 --ep 8 --remat full,minimal --out steps_maxtext.csv --resume
+    python3 compile_maxtext.py --models llama3.1-8b --topology v5p-16 --remat custom:decoder_layer_input=offload+out_proj=device --out steps_maxtext.csv --resume
 
 Needs rows.py and steps.py beside it, and MaxText 0.2 with libtpu (`pip install maxtext[tpu]`). A step takes half a minute
 to some minutes to compile.
@@ -77,6 +78,19 @@ def numbers(text):
     return [float(part) for part in text.split(",")]
 
 
+def policy_of(remat):
+    """MaxText's policy, and the places of tensors where it is `custom:TENSOR=PLACE+...`."""
+    name, _, places = remat.partition(":")
+    return name, dict(part.split("=") for part in places.split("+")) if places else {}
+
+
+def policy_text(remat):
+    """As published tables write it."""
+    name, places = policy_of(remat)
+    tensors = ", ".join(f"{tensor}={place}" for tensor, place in places.items())
+    return f"remat_policy={name} ({tensors})" if places else f"remat_policy={name}"
+
+
 def chip_of(topology):
     """Name of the chip, and chips of a slice."""
     generation, count = topology.split("-")
@@ -108,7 +122,7 @@ def empty_row(name, batch, seq, remat, args):
         "ep": args.ep,
         "zero_stage": 3,
         "sequence_parallel": int(args.tp > 1),  # the tensor axis divides what is between layers, too
-        "recompute": f"remat_policy={remat}",
+        "recompute": policy_text(remat),
         "micro_batch": round(batch * args.tp * args.cp),
         "global_batch_seqs": round(batch * count),
         "flash_attention": 1,
@@ -118,13 +132,14 @@ def empty_row(name, batch, seq, remat, args):
 
 def compile_step(name, batch, seq, remat, args):
     """Bytes that a device needs, None where it has not as many, and the compiler's account of them."""
+    policy, places = policy_of(remat)
     settings = {
         "model_name": name,
         "compile_topology": args.topology,
         "compile_topology_num_slices": args.slices,
         "per_device_batch_size": f"{batch:g}",
         "max_target_length": seq,
-        "remat_policy": remat,
+        "remat_policy": policy,
         "enable_checkpointing": "false",
         "override_model_config": "true",
         "ici_tensor_parallelism": args.tp,
@@ -132,7 +147,7 @@ def compile_step(name, batch, seq, remat, args):
         "ici_expert_parallelism": args.ep,
         "dcn_data_parallelism": args.slices,
         "quantization": args.quantization,
-    }
+    } | places
     command = [sys.executable, "-m", "maxtext.trainers.pre_train.train_compile", str(config("base.yml"))]
     command += [f"{key}={value}" for key, value in settings.items() if value != ""] + args.set
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
@@ -141,7 +156,8 @@ def compile_step(name, batch, seq, remat, args):
     if stats := re.search(r"CompiledMemoryStats\((.*)\)", output):
         parts = {key: int(value) for key, value in re.findall(r"(\w+)_size_in_bytes=(\d+)", stats[1])}
         peak = parts["argument"] + parts["output"] - parts["alias"] + parts["temp"]
-        account = ", ".join(f"{key} {parts[key] / 1e9:.4f}" for key in ("argument", "temp", "generated_code"))
+        account = ", ".join(f"{key} {parts[key] / 1e9:.4f}"
+                            for key in ("argument", "temp", "generated_code", "host_temp") if parts[key] or key != "host_temp")
         return peak, f"{account} GB"
     if too_large := re.search(r"required for HLO temporaries \([\d.]+\w?\) exceeds available HBM \([\d.]+\w?\)", output):
         return None, too_large[0]
@@ -170,7 +186,7 @@ def parse_arguments():
     parser.add_argument("--slices", type=int, default=1, help="data parallel ones")
     parser.add_argument("--batch", type=numbers, default="1", help="sequences per device, less than 1 with tp or cp")
     parser.add_argument("--seq", type=sizes, default="2048", help="sequence lengths")
-    parser.add_argument("--remat", type=lambda text: text.split(","), default="full", help="remat_policy: full, minimal, ...")
+    parser.add_argument("--remat", type=lambda text: text.split(","), default="full", help="remat_policy: full, minimal, ..., or custom:TENSOR=PLACE+...")
     for name in ("tp", "cp", "ep"):
         parser.add_argument(f"--{name}", type=int, default=1)
     parser.add_argument("--quantization", default="", help="as MaxText has it: int8, fp8_full, ...")

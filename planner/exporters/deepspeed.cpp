@@ -240,6 +240,7 @@ namespace {
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
     t.leave_out_adapters();
+    t.leave_out_named_activations();
     translate_pipeline(t, launch.model);
     translate_parallelism(t, launch.model);
     translate_state(t, launch.model);

@@ -59,6 +59,8 @@ public:
     void leave_out_adapters();
     /// For a framework whose selective recompute is that of the attention core.
     void recompute_attention_core();
+    /// For a framework that runs all of a layer again or nothing, and offloads all that it keeps.
+    void leave_out_named_activations();
     /// For a framework whose files do not say what gradients are added up in.
     void leave_out_gradients();
 

@@ -283,6 +283,7 @@ namespace {
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
     t.leave_out_adapters();
+    t.leave_out_named_activations();
     translate_pipeline(t, launch);
     translate_layout(t);
     translate_tensor_parallelism(t, launch.model);

@@ -116,6 +116,8 @@ ParallelPlan normal_form(ParallelPlan plan, ModelSpec const& model) {
     if (plan.cp == 1) plan.cp_mode = ContextParallel::ring;
     if (plan.recompute != Recompute::full) plan.recompute_layers = 0;
     if (plan.recompute != Recompute::selective) plan.recompute_modules = attention_core;
+    if (!keeps_activations(plan)) plan.kept_activations = {};
+    if (!offloads_activations(plan)) plan.offloaded_activations = all_activations;
     // A plan whose chunks no rule fills (they come out of a translation) is left as it is.
     bool const splits = can_split(model.layer_count(), plan.pp, plan.vpp);
     if (plan.stage_layers.empty() && !splits) return plan;
@@ -144,10 +146,12 @@ std::vector<std::string> differing_fields(ParallelPlan const& a, ParallelPlan co
     compare(&ParallelPlan::recompute, "recompute");
     compare(&ParallelPlan::recompute_layers, "recompute_layers");
     compare(&ParallelPlan::recompute_modules, "recompute_modules");
+    compare(&ParallelPlan::kept_activations, "kept_activations");
     compare(&ParallelPlan::sequence_parallel, "sequence_parallel");
     compare(&ParallelPlan::cp_mode, "cp_mode");
     compare(&ParallelPlan::dispatcher, "moe_dispatcher");
     compare(&ParallelPlan::offload, "offload");
+    compare(&ParallelPlan::offloaded_activations, "offloaded_activations");
     compare(&ParallelPlan::attention, "attention");
     compare(&ParallelPlan::optimizer, "optimizer");
     compare(&ParallelPlan::precision, "precision");

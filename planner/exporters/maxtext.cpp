@@ -59,30 +59,31 @@ void translate_experts(Translation& t, ModelSpec const& model) {
     t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher", "tokens go by all-to-all");
 }
 
-/// The policy that keeps what the plan keeps, or least less.
-RematPolicy const& saving_policy(ParallelPlan const& p) {
+/// The policy that keeps what selective recompute keeps, or least less.
+std::string_view saving_policy(ParallelPlan const& p) {
+    if (p.recompute == Recompute::none) return "minimal_with_context";
     RecomputeModules const again = p.recompute_modules;
-    if (offloads_activations(p)) return remat_minimal_offloaded;
-    if (p.recompute == Recompute::none) return remat_minimal_with_context;
-    if (again.has(RecomputeModule::mlp) || again.has(RecomputeModule::moe)) return remat_save_dot_except_mlp;
-    return again.has(RecomputeModule::core_attn) ? remat_minimal : remat_minimal_with_context;
+    if (again.has(RecomputeModule::mlp) || again.has(RecomputeModule::moe)) return "save_dot_except_mlp";
+    return again.has(RecomputeModule::core_attn) ? "minimal" : "minimal_with_context";
 }
 
 void translate_recompute(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
     t.replace(&ParallelPlan::recompute_layers, std::int64_t{0}, "recompute_layers", "a policy holds for all layers");
-    if (p.recompute == Recompute::full && !offloads_activations(p)) return;
-    auto const& [name, again] = saving_policy(p);
-    if (p.recompute == Recompute::full)
-        t.replace(&ParallelPlan::recompute, Recompute::selective, "recompute",
-                  "remat_policy is either full or {}; the file has {}", name, name);
-    else if (p.recompute == Recompute::none)
-        t.replace(&ParallelPlan::recompute, Recompute::selective, "recompute",
-                  "XLA always recomputes what is cheap: {} is the least", name);
-    RecomputeModules const all = again & modules_of(model);
-    if (p.recompute_modules == all) return;
-    t.replace(&ParallelPlan::recompute_modules, all, "recompute_modules", "the policy {} runs {} again", name,
-              modules_text(all));
+    if (p.recompute != Recompute::full) {
+        std::string_view const policy = saving_policy(p);
+        ActivationGroups const kept = remat_policy(policy).kept & activations_of(model);
+        t.replace(&ParallelPlan::recompute, Recompute::full, "recompute",
+                  "XLA runs again what no policy keeps: the file has {}, which keeps {} (--keep-activations)", policy,
+                  activations_text(kept, ", "));
+        p.kept_activations = kept;
+    }
+    t.replace(&ParallelPlan::kept_activations, p.kept_activations & remat_keeps, "kept_activations",
+              "a policy keeps {} of a layer, or some of these", activations_text(remat_keeps, ", "));
+    if (RematPolicy const policy = remat_policy_of(p); offloads_activations(p)) {
+        if (policy.offloaded.empty()) p.offload = offloads_optimizer(p) ? Offload::optimizer : Offload::none;
+        p.offloaded_activations = policy.offloaded;
+    }
 }
 
 void translate_step(Translation& t, LaunchPlan const& launch) {
@@ -224,6 +225,23 @@ std::string device_share(std::int64_t sequences, std::int64_t devices) {
     return text.find('.') == std::string::npos ? text + ".0" : text;
 }
 
+std::string remat_lines(ParallelPlan const& p) {
+    constexpr std::string_view line = "remat_policy: \"{}\"\n";
+    RematPolicy const policy = remat_policy_of(p);
+    auto const named = std::find_if(remat_policies.begin(), remat_policies.end(),
+                                    [&](NamedRematPolicy const& known) { return known.keeps == policy; });
+    if (named != remat_policies.end()) return fmt::format(line, named->name);
+    std::string out = fmt::format(line, "custom");
+    for (RematTensor const& tensor : remat_tensors) {
+        bool const kept = tensor.group == ActivationGroup::layer_input || policy.kept.has(tensor.group);
+        out += fmt::format("{}: \"{}\"\n", tensor.name,
+                           policy.offloaded.has(tensor.group) ? "offload"
+                           : kept                             ? "device"
+                                                              : "remat");
+    }
+    return out;
+}
+
 std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
     bool const tpu = launch.cluster.scale_up.kind == ScaleUpKind::torus;
     std::int64_t const sequences = p.pp > 1 ? launch.workload.global_batch : p.micro_batch * p.dp;
@@ -232,9 +250,7 @@ std::string step(LaunchPlan const& launch, ParallelPlan const& p) {
                     device_share(sequences, launch.plan.world_size()), p.pp > 1 ? 1 : launch.microbatches());
     out += fmt::format("max_target_length: {}\nsteps: {}\nlearning_rate: {:.4e}\n", launch.workload.sequence,
                        launch.settings.steps, launch.settings.learning_rate);
-    bool const saves = p.recompute != Recompute::full || offloads_activations(p);
-    std::string_view const policy = saves ? saving_policy(p).name : "full";
-    out += fmt::format("remat_policy: \"{}\"\n", policy);
+    out += remat_lines(p);
     out += fmt::format("attention: \"{}\"\n", p.attention == AttentionKernel::unfused ? "dot_product"
                                               : tpu                                   ? "flash"
                                                                                       : "cudnn_flash_te");

@@ -183,6 +183,7 @@ std::vector<std::pair<std::string, std::string>> megatron_environment(LaunchPlan
 
 void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
     translate_schedule(t, launch.model);
+    t.leave_out_named_activations();
     translate_recompute(t);
     translate_state(t, launch.model);
     translate_dispatcher(t);

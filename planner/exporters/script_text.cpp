@@ -22,6 +22,15 @@ void Translation::recompute_attention_core() {
             "selective recompute is that of the attention core here, not of {}", modules_text(plan.recompute_modules));
 }
 
+void Translation::leave_out_named_activations() {
+    replace(&ParallelPlan::kept_activations, ActivationGroups{}, "kept_activations",
+            "full recompute keeps the inputs of layers alone: {} are made again",
+            activations_text(plan.kept_activations, ", "));
+    replace(&ParallelPlan::offloaded_activations, all_activations, "offloaded_activations",
+            "all activations that are kept are offloaded, and not {} alone",
+            activations_text(plan.offloaded_activations, ", "));
+}
+
 void Translation::leave_out_gradients() {
     replace(&ParallelPlan::gradients, GradientFormat::usual, "gradients",
             "these files do not choose what gradients are added up and sent in");

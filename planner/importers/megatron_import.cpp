@@ -170,6 +170,41 @@ void read_sharding(ArgumentReader& in, ForeignPlan& out) {
         out.warnings.push_back("--overlap-grad-reduce is not there: the profile's overlap is counted all the same");
 }
 
+/// Modules whose input goes to host memory: what that is here. Source: fine_grained_activation_offload.py and its
+/// guide, Megatron-Core 0.16.
+struct OffloadModule {
+    std::string_view name;
+    ActivationGroup input;
+};
+constexpr std::array offload_modules{
+    OffloadModule{"attn_norm", ActivationGroup::layer_input},  OffloadModule{"qkv_linear", ActivationGroup::norm_out},
+    OffloadModule{"core_attn", ActivationGroup::qkv},          OffloadModule{"attn_proj", ActivationGroup::context},
+    OffloadModule{"mlp_norm", ActivationGroup::attention_out}, OffloadModule{"expert_fc1", ActivationGroup::expert_in},
+    OffloadModule{"moe_act", ActivationGroup::mlp_up},
+};
+
+/// Whether activations are offloaded, and which.
+bool read_activation_offload(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
+    auto const layers = in.integer("--cpu-offloading-num-layers", 0, most_layers).value_or(0);
+    bool const whole = layers > 0 && layers >= model.layer_count() - 1;
+    if (layers > 0 && !whole)
+        out.warnings.push_back("--cpu-offloading-num-layers: activations of some layers only are counted as kept");
+    bool const by_module = in.flag("--fine-grained-activation-offloading");
+    ActivationGroups groups;
+    for (std::string const& name : in.words("--offload-modules")) {
+        auto const found = std::find_if(offload_modules.begin(), offload_modules.end(),
+                                        [&](OffloadModule const& m) { return m.name == name; });
+        if (found == offload_modules.end())
+            out.warnings.push_back(fmt::format("--offload-modules: what '{}' reads is counted as kept", name));
+        else
+            groups.add(found->input);
+    }
+    groups = groups & activations_of(model);
+    if (whole || !by_module || groups.empty()) return whole;
+    out.plan.offloaded_activations = groups;
+    return true;
+}
+
 void read_optimizer(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     ParallelPlan& p = out.plan;
     std::string const name = in.text("--optimizer").value_or("adam");
@@ -193,10 +228,7 @@ void read_optimizer(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model
     bool const optimizer = in.flag("--optimizer-cpu-offload");
     if (auto const share = in.number("--optimizer-offload-fraction"); optimizer && share && *share < 1)
         out.warnings.push_back("--optimizer-offload-fraction: counted as all of the state");
-    auto const layers = in.integer("--cpu-offloading-num-layers", 0, most_layers);
-    bool const activations = layers.value_or(0) >= model.layer_count() - 1 && layers.value_or(0) > 0;
-    if (layers.value_or(0) > 0 && !activations)
-        out.warnings.push_back("--cpu-offloading-num-layers: activations of some layers only are counted as kept");
+    bool const activations = read_activation_offload(in, out, model);
     p.offload = optimizer && activations ? Offload::optimizer_and_activations
                 : optimizer              ? Offload::optimizer
                 : activations            ? Offload::activations

@@ -81,7 +81,9 @@ void apply_degrees(TrainingRow const& row, TrainingCase& out) {
     if (out.model.moe) {
         // Megatron-LM's own default is the degree of the dense part; recipes of NeMo and Megatron-Bridge set 1.
         auto const stated = row.note_number("expert-tensor-parallel-size=");
-        plan.expert_tp = stated ? *stated : is_megatron_test(row) ? plan.tp : 1;
+        // MaxText cuts experts over its tensor axis.
+        bool const cut = is_megatron_test(row) || out.framework->name == "maxtext";
+        plan.expert_tp = stated ? *stated : cut ? plan.tp : 1;
     }
 }
 
@@ -119,6 +121,10 @@ void apply_batch(TrainingRow const& row, TrainingCase& out) {
         plan.micro_batch = *row.global_batch / (plan.dp * *steps);
     else
         throw OpenCellSkip(OpenCell::micro_batch);
+    // MaxText's per_device_batch_size: the ranks of a group that shares sequences have those of all of them at once.
+    bool const per_device =
+        out.framework->name == "maxtext" && plan.pp == 1 && row.global_batch == plan.micro_batch * plan.world_size();
+    if (per_device) plan.micro_batch *= plan.tp * plan.cp;
     if (row.global_batch) {
         out.workload.global_batch = TrainingRow::need(row.global_batch, "global_batch_seqs");
         return;
@@ -167,6 +173,10 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     for (std::string_view const key : {"shard group ", "sharded over ", "FSDP="})
         if (auto const group = row.note_number(key); group && *group > 0 && *group < ranks && ranks % *group == 0)
             plan.shard_group = *group;
+    // "hardware 2x v5p-128": weights are sharded within each slice.
+    if (auto const slices = row.note_number("hardware ");
+        out.framework->name == "maxtext" && row.notes_have("slices, data parallel") && slices && ranks % *slices == 0)
+        plan.shard_group = ranks / *slices;
     if (row.notes_have("; HSDP;")) {
         plan.shard_group = std::min(ranks, out.cluster->domain_size);
         out.assumptions.emplace_back("HSDP shards inside a node");
@@ -205,7 +215,9 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     if (row.sequence_parallel) {
         plan.sequence_parallel = *row.sequence_parallel == 1 && plan.tp > 1 ? Switch::on : Switch::off;
     } else if (plan.tp > 1) {
-        bool const usual = out.framework->name == "torchtitan" || (out.framework->name == "megatron" && !early);
+        // The tensor axis of MaxText's mesh divides what lies between layers, too (docs/memory.md).
+        bool const usual = out.framework->name == "torchtitan" || out.framework->name == "maxtext" ||
+                           (out.framework->name == "megatron" && !early);
         plan.sequence_parallel = usual ? Switch::on : Switch::off;
         out.assumptions.emplace_back(usual ? "sequence parallelism on" : "sequence parallelism off");
     }

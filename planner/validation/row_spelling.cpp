@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 namespace sextant {
@@ -70,6 +71,18 @@ RecomputeModules named_modules(std::string_view text) {
         }
     }
     return found;
+}
+
+/// What MaxText's policy of that name, or of these tensors, keeps of the model.
+std::optional<RematPolicy> maxtext_policy(std::string_view text, ModelSpec const& model) {
+    try {
+        std::optional<RematPolicy> policy = remat_policy_in(text);
+        if (!policy) return policy;
+        ActivationGroups const there = activations_of(model);
+        return RematPolicy{.kept = policy->kept & there, .offloaded = policy->offloaded & there};
+    } catch (InputError const& e) {
+        throw RowSkip(e.what());
+    }
 }
 
 /// What the model has not has no effect.
@@ -152,6 +165,7 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
     if (is_one_of(words_of_none, text) || text.starts_with("no ") || text.starts_with("w/o ") ||
         has(text, "everything_saveable"))
         return;
+    if (auto const remat = maxtext_policy(text, out.model)) return apply(*remat, plan);
     if (has(text, "offload")) throw RowSkip("recompute policy with offload of some activations");
     if (has(text, "every 2nd layer") || has(text, "every-other-layer") || has(text, "selective layer"))
         return recompute_layers(out, per_stage / 2);
@@ -167,12 +181,10 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         plan.recompute = Recompute::full;
         return;
     }
-    if (has(text, "save_dot_except_mlp") && !has(text, "save_dot_except_mlpwi"))
-        return recompute_modules(out, remat_save_dot_except_mlp.again);
-    if (has(text, "minimal") || has(text, "save_dot_only") || has(text, "dots")) {
-        // Keeps the outputs of projections (with "flash" or "context" that of attention, too): all else runs again.
+    // Keeps the outputs of projections (with "flash" or "context" that of attention, too): all else runs again.
+    if (has(text, "save_dot_only") || has(text, "dots")) {
         bool const keeps_attention = has(text, "flash") || has(text, "context");
-        return recompute_modules(out, (keeps_attention ? remat_minimal_with_context : remat_minimal).again);
+        return apply(remat_policy(keeps_attention ? "minimal_with_context" : "minimal"), plan);
     }
     if (!some && !has(text, "attention") && !has(text, "attn"))
         throw RowSkip("recompute policy '" + row.recompute + "' is not modelled");

@@ -319,6 +319,18 @@ TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]")
     check_refused(plan + Arguments{"--recompute-modules", "mlp", "--recompute", "none,full"}, "--recompute-modules",
                   "selective");
     check_refused(plan + Arguments{"--recompute-modules", "moe"}, "--recompute-modules", "nothing to recompute");
+    check_refused(estimate + Arguments{"--keep-activations", "qkvs"}, "--keep-activations", "did you mean 'qkv'");
+    check_refused(estimate + Arguments{"--keep-activations", "layer_input"}, "--keep-activations", "'layer_input'");
+    check_refused(estimate + Arguments{"--keep-activations", "expert_in"}, "kept activations", "has no activations");
+    check_refused(estimate + Arguments{"--keep-activations", "qkv", "--recompute", "none"}, "--keep-activations",
+                  "needs --recompute full");
+    check_refused(plan + Arguments{"--keep-activations", "qkv", "--recompute", "none,selective"}, "--keep-activations",
+                  "needs full");
+    check_refused(estimate + Arguments{"--offload-activations", "qkv", "--offload", "optimizer"},
+                  "--offload-activations", "needs activations");
+    check_refused(estimate + Arguments{"--offload-activations", "expert_in"}, "offloaded activations",
+                  "has no activations");
+    check_refused(plan + Arguments{"--offload-activations", "qkv"}, "--offload-activations", "needs activations");
     check_refused(estimate + Arguments{"--gradients", "fp32"}, "--gradients", "usual, bf16");
     check_refused(estimate + Arguments{"--gradients", "bf16", "--precision", "fp16"}, "gradients in bf16", "fp16");
     for (Arguments const& command : {estimate, plan})

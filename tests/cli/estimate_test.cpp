@@ -217,6 +217,22 @@ TEST_CASE("estimate: options act in the direction they should", "[INV-15]") {
     CHECK(peak(selected) < peak(base));
     CHECK(peak(selected) > peak(recomputed));
     CHECK_FALSE(base.at("plan").contains("recompute_modules"));
+    Json const kept = answer(gpt3 + Arguments{"--keep-activations", "qkv,attention_out"});
+    CHECK(kept.at("plan").at("recompute") == "full");
+    CHECK(kept.at("plan").at("kept_activations") == "qkv,attention_out");
+    CHECK(kept.at("graph_digest") != recomputed.at("graph_digest"));
+    CHECK(number(kept, "iteration_time_s") < number(recomputed, "iteration_time_s"));
+    CHECK(peak(kept) > peak(recomputed));
+    CHECK(peak(kept) < peak(base));
+    Json const away =
+        answer(gpt3 + Arguments{"--keep-activations", "qkv,attention_out", "--offload-activations", "qkv"});
+    CHECK(away.at("plan").at("offload") == "activations");
+    CHECK(away.at("plan").at("offloaded_activations") == "qkv");
+    CHECK(away.at("graph_digest") != kept.at("graph_digest"));
+    CHECK(peak(away) < peak(kept));
+    CHECK(peak(away) >
+          peak(answer(gpt3 + Arguments{"--keep-activations", "qkv,attention_out", "--offload", "activations"})));
+    CHECK_FALSE(base.at("plan").contains("offloaded_activations"));
     Json const narrow = answer(gpt3 + Arguments{"--gradients", "bf16"});
     CHECK(narrow.at("plan").at("gradients") == "bf16");
     CHECK(number(narrow, "iteration_time_s") <= number(base, "iteration_time_s"));

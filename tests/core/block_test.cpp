@@ -220,6 +220,59 @@ TEST_CASE("a stronger recompute policy never keeps more", "[INV-7]") {
     }
 }
 
+TEST_CASE("full recompute keeps what it is told to, and does not make it again", "[INV-7]") {
+    ModelSpec const model = llama(2048, 16, 4, 1, 5632);
+    ParallelPlan plan{.recompute = Recompute::full};
+    auto const layer = [&](ActivationGroups kept) {
+        plan.kept_activations = kept;
+        return build_layer(model, model.layers.front(), plan, 4096);
+    };
+    auto const kept = [&](ActivationGroups groups) {
+        return ((layer(groups).kept(Recompute::full) - layer({}).kept(Recompute::full)) / (4096 * units::B));
+    };
+    auto const spared = [&](ActivationGroups groups) {
+        return (layer({}).rerun_work(Recompute::full).executed - layer(groups).rerun_work(Recompute::full).executed)
+                   .base() /
+               4096;
+    };
+    CHECK(kept({ActivationGroup::qkv}) == Approx(2.0 * (2048 + 2 * 512)));
+    CHECK(spared({ActivationGroup::qkv}) == Approx(2.0 * 2048 * (2048 + 2 * 512)));
+    CHECK(kept({ActivationGroup::context}) == Approx(2.0 * 2048 + 4 * 16));  // and the statistics of each head
+    CHECK(kept({ActivationGroup::attention_out}) == Approx(2.0 * 2048));
+    CHECK(spared({ActivationGroup::attention_out}) == Approx(2.0 * 2048 * 2048));
+    CHECK(kept({ActivationGroup::mlp_up}) == Approx(2.0 * 2 * 5632));
+    CHECK(spared({ActivationGroup::mlp_up}) == Approx(2.0 * 2048 * 2 * 5632));
+    CHECK(kept({ActivationGroup::mlp_act}) == Approx(2.0 * 5632));
+    CHECK(kept({ActivationGroup::norm_out}) == Approx(2 * 2.0 * 2048));
+
+    std::mt19937_64 random(seeded(40));
+    for (int i = 0; i < 200; ++i) {
+        ModelSpec const any = random() % 2 == 0 ? llama(2048, 16, 4, 1, 5632) : mixture(1024, 1, 16, 2, 768);
+        plan.tp = pick<std::int64_t>(random, {1, 2, 4});
+        plan.attention = pick(random, {AttentionKernel::flash, AttentionKernel::unfused});
+        auto const drawn = [&](ActivationGroups groups) {
+            plan.kept_activations = groups;
+            return build_layer(any, any.layers.front(), plan, 4096);
+        };
+        ActivationGroups groups;
+        Block less = drawn(groups);
+        for (int bit = 0; bit < 8; ++bit) {
+            auto const group = static_cast<ActivationGroup>(random() % 8);
+            if (!keepable_activations.has(group)) continue;
+            groups.add(group);
+            Block const more = drawn(groups);
+            CHECK(more.kept(Recompute::full) >= less.kept(Recompute::full));
+            CHECK(more.kept(Recompute::full) <= more.kept(Recompute::none));
+            CHECK(more.rerun_work(Recompute::full).executed <= less.rerun_work(Recompute::full).executed);
+            less = more;
+        }
+        Bytes parts;
+        for (int group = 0; group <= static_cast<int>(ActivationGroup::other); ++group)
+            parts += less.kept(Recompute::full, {}, {static_cast<ActivationGroup>(group)});
+        CHECK(parts == less.kept(Recompute::full));
+    }
+}
+
 TEST_CASE("a tensor-parallel layer has Megatron's collectives: two all-reduces of 2 s b h bytes per pass", "[INV-8]") {
     ModelSpec const model = gpt(1024, 16, 1);
     ParallelPlan plan;

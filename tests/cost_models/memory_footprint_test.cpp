@@ -407,7 +407,7 @@ TEST_CASE("of offloaded activations there stay two layers of each pass that runs
     StageLoad load;
     load.layers = 8;
     load.kept_by_layer = 1 * units::GB;
-    load.kept = 8 * units::GB;
+    load.kept = load.offloaded = 8 * units::GB;
     load.in_flight = 4;
     ParallelPlan plan;
     plan.offload = Offload::activations;
@@ -421,6 +421,12 @@ TEST_CASE("of offloaded activations there stay two layers of each pass that runs
     CHECK(staying(2, 2, -1) == Approx(18));
     CHECK(staying(2, 1, 0.5) == Approx(16));
     CHECK(staying(4, 4, -1) == Approx(32));  // no more than there is
+    load.offloaded = 2 * units::GB;          // a quarter of what is kept: the rest stays as it is
+    CHECK(staying(-1, 0, -1) == Approx(4 * 6 + 0.25 * 2));
+    CHECK(staying(2, 1, 0.5) == Approx(4 * 6 + 0.25 * 16));
+    CHECK(stage_memory(load, plan, plain_memory()).host.in(units::GB) == Approx(0.25 * 16));
+    load.offloaded = {};
+    CHECK(staying(-1, 0, -1) == Approx(32));
 }
 
 namespace {

@@ -111,6 +111,13 @@ TEST_CASE("support: schedules and offload that no measured step ran are named, i
     CHECK_FALSE(any_has(terms("h100-sxm", plan), "schedule"));
     plan.offload = Offload::optimizer;
     CHECK(any_has(terms("h100-sxm", plan), "offload"));
+    auto const of_maxtext = [&](Offload offload) {
+        plan.offload = offload;
+        return unsupported_terms(find_model("llama-3.1-8b"), find_cluster("tpu-v5e", "test"),
+                                 find_framework("maxtext", "test"), plan);
+    };
+    CHECK_FALSE(any_has(of_maxtext(Offload::activations), "offload"));
+    CHECK(any_has(of_maxtext(Offload::optimizer_and_activations), "offload optimizer+activations"));
 }
 
 TEST_CASE("support: experts of a framework without such rows, modes of cp and optimizers that no step ran are named") {
@@ -182,13 +189,17 @@ TEST_CASE("support: keep_measured leaves the measured schedules, and refuses an 
     space.pipelining = {{Schedule::zb_h1, 1}, {Schedule::interleaved, 2}};
     space.offload = {Offload::none, Offload::optimizer};
     space.cp_modes = {ContextParallel::ring, ContextParallel::ulysses};
-    keep_measured(space);
+    FrameworkProfile const framework = find_framework("megatron", "test");
+    keep_measured(space, framework, "hopper");
     CHECK(space.cp_modes == std::vector{ContextParallel::ring});
     REQUIRE(space.pipelining.size() == 1);
     CHECK(space.pipelining[0].schedule == Schedule::interleaved);
     CHECK(space.offload == std::vector{Offload::none});
+    space.offload = {Offload::none, Offload::optimizer, Offload::activations};
+    keep_measured(space, find_framework("maxtext", "test"), "tpu");
+    CHECK(space.offload == std::vector{Offload::none, Offload::activations});
     space.pipelining = {{Schedule::dualpipe, 1}};
-    CHECK_THROWS_AS(keep_measured(space), InputError);
+    CHECK_THROWS_AS(keep_measured(space, framework, "hopper"), InputError);
 }
 
 TEST_CASE("support: the interval of a step that waits for the host is never narrower than that of one that does not") {

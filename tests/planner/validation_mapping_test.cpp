@@ -374,10 +374,15 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(modules("selective:core_attn+layernorm") == "core_attn,layernorm");
     CHECK(modules("selective: norm, act") == "layernorm");  // what the model has of them
     CHECK(modules("selective:op") == "op");
-    CHECK(modules("remat_policy=minimal") == "core_attn,layernorm,mlp_act");
-    CHECK(modules("remat minimal_flash") == "layernorm,mlp_act");
-    CHECK(modules("remat_policy=minimal_with_context") == "layernorm,mlp_act");
-    CHECK(modules("remat_policy=save_dot_except_mlp") == "core_attn,layernorm,mlp");
+    auto const kept = [&](std::string const& text) {
+        CHECK(plan(text).recompute == Recompute::full);
+        return activations_text(plan(text).kept_activations);
+    };
+    CHECK(kept("remat_policy=minimal") == "qkv,attention_out,mlp_up");
+    CHECK(kept("remat minimal_flash") == "qkv,context,attention_out,mlp_up");
+    CHECK(kept("remat_policy=minimal_with_context") == "qkv,context,attention_out,mlp_up");
+    CHECK(kept("remat_policy=save_dot_except_mlp") == "qkv,attention_out");
+    CHECK(kept("save_dot_only_with_context") == "qkv,context,attention_out,mlp_up");
     for (char const* const text : {"True", "full (uniform 1)", "activation checkpointing", "gradient checkpointing",
                                    "full AC", "all layers", "remat_policy=nothing_saveable"})
         CHECK(plan(text).recompute == Recompute::full);
@@ -559,6 +564,18 @@ TEST_CASE("Sailor's runs have attention op by op in fp32, and no dropout") {
     CHECK(std::find(c.assumptions.begin(), c.assumptions.end(), "eager attention") != c.assumptions.end());
 }
 
+TEST_CASE("layers moved off the output matrix's stage leave the longest stage as short as it gets") {
+    TrainingRow row = complete_row();
+    row.pp = 4, row.dp = 2;
+    row.notes = "pipeline of 4 stages; method redis";
+    using Layers = std::vector<std::int64_t>;
+    CHECK(built(row).plan.stage_layers == Layers{8, 8, 8, 8});
+    row.vocab = 262144;  // as much work as 4.5 layers
+    CHECK(built(row).plan.stage_layers == Layers{9, 9, 9, 5});
+    row.vocab = 524288;
+    CHECK(built(row).plan.stage_layers == Layers{10, 10, 11, 1});
+}
+
 TEST_CASE("notes that say where layers and states lie are refused where they cannot be expressed") {
     auto const why = [](std::string const& notes) {
         return skip_reason([&](TrainingRow& row) {
@@ -568,7 +585,6 @@ TEST_CASE("notes that say where layers and states lie are refused where they can
     };
     CHECK(why("").empty());
     CHECK(why("stages hold [8, x] units") == "the list of layers per stage in the notes cannot be read");
-    CHECK(why("method redis") == "layers moved between stages by method redis: the split is not stated");
     CHECK(why("decoder-first-pipeline-num-layers=33") == "an end of the pipeline holds more layers than the model has");
     CHECK(why("decoder-first-pipeline-num-layers=3; decoder-last-pipeline-num-layers=2") ==
           "layers of the first stage leave a rest that cannot be spread evenly");

@@ -361,7 +361,7 @@ TEST_CASE("estimate: the closed form of passes in pairs is their walk where stag
             pass->gaps = pass->waiting = uniform(random, 0, 0.4) * units::ms;
             pass->launched = uniform(random, 0.3, 1) * pass->total();
         }
-        chunk.kept = uniform(random, 0, 60) * units::MB;
+        chunk.offloaded = uniform(random, 0, 60) * units::MB;
         std::fill(walked.chunks.begin(), walked.chunks.end(), chunk);
         for (PipelineCost* cost : {&walked, &quick})
             for (StageCost& stage : cost->stages) {
@@ -370,7 +370,7 @@ TEST_CASE("estimate: the closed form of passes in pairs is their walk where stag
                 stage.backward = chunks * chunk.backward;
                 stage.weight = chunks * chunk.weight;
                 stage.rerun = chunks * chunk.rerun;
-                stage.load.kept = chunks * chunk.kept;
+                stage.load.offloaded = chunks * chunk.offloaded;
             }
         // A pair that hides more than one of its parts takes is over before ranks that run that part alone.
         StageDurations const times = chunk_times(chunk, plan, 0.7 * quick.transfer, machine.accelerator);

@@ -30,6 +30,14 @@ struct PlannedCase {
     Workload workload;
 };
 
+inline ActivationGroups draw_activations(std::mt19937_64& random, ActivationGroups of) {
+    ActivationGroups drawn;
+    for (int group = 0; group <= static_cast<int>(ActivationGroup::other); ++group)
+        if (of.has(static_cast<ActivationGroup>(group)) && pick(random, {0, 1}) == 1)
+            drawn.add(static_cast<ActivationGroup>(group));
+    return drawn;
+}
+
 /// A plan on at most 64 ranks. @param replicas whether there may be data parallelism.
 inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
     PlannedCase c;
@@ -64,6 +72,8 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
         if (c.plan.recompute_modules.empty())
             c.plan.recompute_modules = {c.model.recurrent ? RecomputeModule::layernorm : RecomputeModule::op};
     }
+    if (c.plan.recompute == Recompute::full && pick(random, {0, 0, 1}) == 1)
+        c.plan.kept_activations = draw_activations(random, keepable_activations & activations_of(c.model));
     c.plan.gradients = pick(random, {GradientFormat::usual, GradientFormat::bf16});
     if (c.plan.pp > 1) {
         c.plan.schedule = pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
@@ -83,10 +93,11 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
     return c;
 }
 
-/// The same with activations in host memory.
+/// The same with activations, or some of them, in host memory.
 inline PlannedCase draw_offloaded(std::mt19937_64& random) {
     PlannedCase c = draw_plan(random, false);
     c.plan.offload = Offload::activations;
+    if (pick(random, {0, 1}) == 1) c.plan.offloaded_activations = draw_activations(random, activations_of(c.model));
     return c;
 }
 

@@ -69,6 +69,24 @@ torchrun ${DIST[@]} pretrain_gpt.py $MODEL --tensor-model-parallel-size $TP --se
     CHECK(has(f.warnings, "--my-own: not known here"));
 }
 
+TEST_CASE("modules whose input is offloaded are what they read", "[import]") {
+    auto const megatron = [](std::string const& more) { return import_megatron("--bf16 " + more, "x", llama()); };
+    ForeignPlan const some =
+        megatron("--fine-grained-activation-offloading --offload-modules attn_norm core_attn expert_fc1");
+    CHECK(some.plan.offload == Offload::activations);
+    // The model has no experts.
+    CHECK(some.plan.offloaded_activations == ActivationGroups{ActivationGroup::layer_input, ActivationGroup::qkv});
+    ForeignPlan const both = megatron(
+        "--optimizer-cpu-offload --use-distributed-optimizer --fine-grained-activation-offloading --offload-modules "
+        "attn_proj mlp_norm mlp");
+    CHECK(both.plan.offload == Offload::optimizer_and_activations);
+    CHECK(both.plan.offloaded_activations ==
+          ActivationGroups{ActivationGroup::context, ActivationGroup::attention_out});
+    CHECK(has(both.warnings, "--offload-modules: what 'mlp' reads is counted as kept"));
+    CHECK(megatron("--offload-modules core_attn").plan.offload == Offload::none);
+    CHECK(megatron("--cpu-offloading-num-layers 31").plan.offloaded_activations == all_activations);
+}
+
 TEST_CASE("modules of selective recompute and the format of gradients are read", "[import]") {
     auto const megatron = [](std::string const& more) {
         return import_megatron("--bf16 --recompute-granularity selective " + more, "x", llama());

@@ -1,5 +1,8 @@
+#include "planner/remat_policies.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/exporters/exported.hpp"
+
+#include <fmt/format.h>
 
 #include <regex>
 
@@ -88,24 +91,34 @@ TEST_CASE("MaxText reads the sequences of all devices back from the share of one
 }
 
 TEST_CASE("MaxText's policies run again what they are said to, and keep no more than the plan does", "[export]") {
-    auto const policy = [](ParallelPlan plan, char const* name, char const* modules) {
+    auto const policy = [](ParallelPlan plan, char const* name, char const* kept) {
         plan.dp = 8;
         Export const e = written(plan, "tpu-v5p");
         CAPTURE(e.files.front().text);
         CHECK(writes(e, std::string("remat_policy: \"") + name + "\"\n"));
-        if (modules[0] == 0) return;
-        CHECK(e.expressed.recompute == Recompute::selective);
-        CHECK(modules_text(e.expressed.recompute_modules) == modules);
+        CHECK(e.expressed.recompute == Recompute::full);
+        CHECK(activations_text(e.expressed.kept_activations) == kept);
+        CHECK(notes(e, "runs again what no policy keeps", "recompute") == (plan.recompute != Recompute::full));
     };
     policy({.recompute = Recompute::full}, "full", "");
-    policy({}, "minimal_with_context", "layernorm,mlp_act");
-    policy({.recompute = Recompute::selective}, "minimal", "core_attn,layernorm,mlp_act");
+    policy({}, "minimal_with_context", "qkv,context,attention_out,mlp_up");
+    policy({.recompute = Recompute::selective}, "minimal", "qkv,attention_out,mlp_up");
     policy({.recompute = Recompute::selective, .recompute_modules = {RecomputeModule::layernorm}},
-           "minimal_with_context", "layernorm,mlp_act");
+           "minimal_with_context", "qkv,context,attention_out,mlp_up");
     RecomputeModules const without_mlp{RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp};
-    ParallelPlan const plan{.dp = 8, .recompute = Recompute::selective, .recompute_modules = without_mlp};
-    policy(plan, "save_dot_except_mlp", "core_attn,layernorm,mlp");
-    CHECK_FALSE(notes(written(plan, "tpu-v5p"), "", "recompute_modules"));
+    policy({.recompute = Recompute::selective, .recompute_modules = without_mlp}, "save_dot_except_mlp",
+           "qkv,attention_out");
+    // Of those that keep the same the first.
+    for (auto const& [name, keeps] : remat_policies) {
+        ParallelPlan plan{.dp = 8};
+        apply(keeps, plan);
+        Export const e = written(plan, "tpu-v5p");
+        CAPTURE(name);
+        CHECK(writes(e, fmt::format("remat_policy: \"{}\"\n", name)));
+        CHECK_FALSE(notes(e, "", "recompute"));
+        CHECK_FALSE(notes(e, "", "kept_activations"));
+        CHECK_FALSE(notes(e, "", "offload"));
+    }
 }
 
 TEST_CASE("MaxText's tiles of the vocabulary's product are the chunks of the loss", "[export]") {
@@ -117,16 +130,33 @@ TEST_CASE("MaxText's tiles of the vocabulary's product are the chunks of the los
     CHECK(e.expressed.loss_chunks == 8);
 }
 
-TEST_CASE("MaxText offloads what its policy minimal keeps, whatever runs again in the plan", "[export]") {
-    for (Recompute const recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-        ParallelPlan const plan{.dp = 8, .recompute = recompute, .offload = Offload::activations};
-        Export const e = written(plan, "tpu-v5p");
-        CHECK(writes(e, "remat_policy: \"minimal_offloaded\"\n"));
-        CHECK(e.expressed.recompute == Recompute::selective);
-        CHECK(e.expressed.recompute_modules.has(RecomputeModule::core_attn));
-        CHECK(notes(e, "the policy minimal_offloaded", "recompute_modules"));
-        CHECK(notes(e, "either full or minimal_offloaded", "recompute") == (recompute == Recompute::full));
-    }
+TEST_CASE("MaxText keeps and offloads tensor by tensor where no policy of a name does", "[export]") {
+    ParallelPlan const selective{.dp = 8, .recompute = Recompute::selective, .offload = Offload::activations};
+    for (char const* const line : {"remat_policy: \"custom\"\n", "decoder_layer_input: \"offload\"\n",
+                                   "context: \"remat\"\n", "out_proj: \"offload\"\n", "mlpwi_0: \"offload\"\n"})
+        CHECK(writes(written(selective, "tpu-v5p"), line));
+    ParallelPlan plan{.dp = 8, .recompute = Recompute::full, .offload = Offload::activations};
+    Export const whole = written(plan, "tpu-v5p");
+    CHECK(writes(whole, "remat_policy: \"custom\"\ndecoder_layer_input: \"offload\"\nquery_proj: \"remat\"\n"));
+    CHECK_FALSE(notes(whole, "", "recompute"));
+
+    plan.kept_activations = {ActivationGroup::qkv, ActivationGroup::context, ActivationGroup::mlp_act};
+    plan.offloaded_activations = {ActivationGroup::context, ActivationGroup::attention_out};
+    Export const some = written(plan, "tpu-v5p");
+    for (char const* const line : {"decoder_layer_input: \"device\"\n", "key_proj: \"device\"\n",
+                                   "context: \"offload\"\n", "out_proj: \"remat\"\n", "mlpwi_0: \"remat\"\n"})
+        CHECK(writes(some, line));
+    CHECK(some.expressed.kept_activations == ActivationGroups{ActivationGroup::qkv, ActivationGroup::context});
+    CHECK(notes(some, "qkv, context, attention_out, mlp_up", "kept_activations"));
+
+    plan.offload = Offload::none;
+    plan.offloaded_activations = all_activations;
+    plan.kept_activations = {ActivationGroup::attention_out};
+    CHECK(writes(written(plan, "tpu-v5p"), "remat_policy: \"save_out_proj\"\n"));
+    // Others say that they do not: what is written runs all again.
+    Export const other = exported("megatron", "llama-3.1-8b", plan);
+    CHECK(other.expressed.kept_activations.empty());
+    CHECK(notes(other, "attention_out are made again", "kept_activations"));
 }
 
 TEST_CASE("MaxText's own models are called by its names, others are left to be filled in", "[export]") {
