@@ -82,7 +82,9 @@ class _Plan(Command):
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
+        keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload_activations: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -140,7 +142,9 @@ class _Plan(Command):
             recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
+            keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
+            offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -197,7 +201,9 @@ class _Estimate(Command):
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
+        keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload_activations: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -249,7 +255,9 @@ class _Estimate(Command):
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
+            keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -300,7 +308,9 @@ class _Simulate(Command):
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
+        keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload_activations: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -378,7 +388,9 @@ class _Simulate(Command):
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
+            keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -454,7 +466,9 @@ class _RunPlan(Command):
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
+        keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload_activations: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -522,7 +536,9 @@ class _RunPlan(Command):
             recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
+            keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
+            offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -1420,7 +1436,9 @@ class _Rl(Command):
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
+        keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload_activations: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -1499,7 +1517,9 @@ class _Rl(Command):
             recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
+            keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
+            offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -1605,7 +1625,9 @@ class _Export(Command):
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
+        keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload_activations: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -1668,7 +1690,9 @@ class _Export(Command):
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
+            keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -1758,7 +1782,9 @@ class _Memory(Command):
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
+        keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload_activations: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -1809,7 +1835,9 @@ class _Memory(Command):
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
+            keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -1855,7 +1883,9 @@ class _Flops(Command):
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
+        keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload_activations: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -1899,7 +1929,9 @@ class _Flops(Command):
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
+            keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
