@@ -172,6 +172,12 @@ ParallelPlan replica_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     if (!o.offload_activations.empty() && !offloads_activations(plan))
         throw InputError("--offload-activations: '{}', but --offload is {} (it needs activations)",
                          o.offload_activations, name_of(plan.offload));
+    ActivationGroups of_layer = plan.kept_activations;
+    of_layer.add(ActivationGroup::layer_input);
+    bool const all_again = plan.recompute == Recompute::full && plan.recompute_layers == 0;
+    if (offloads_some_activations(plan) && all_again && (plan.offloaded_activations & of_layer).empty())
+        throw InputError("--offload-activations: '{}', but full recompute keeps {} (--keep-activations keeps more)",
+                         o.offload_activations, activations_text(of_layer, ", "));
     if (plan.shard_group > 0 && plan.zero == 0)
         throw InputError("--shard-group: {} ranks, but ZeRO 0 shards nothing (it needs --zero 1, 2 or 3)",
                          plan.shard_group);
