@@ -291,6 +291,12 @@ void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload co
     if (keeps_activations(plan)) require_activations(model, plan.kept_activations, "kept activations");
     if (offloads_some_activations(plan))
         require_activations(model, plan.offloaded_activations, "offloaded activations");
+    if (keeps_activations(plan) && plan.kept_activations.has(ActivationGroup::context) &&
+        plan.attention != AttentionKernel::flash)
+        throw InputError(
+            "plan: kept activations: context needs a fused attention kernel; where scores are in memory, what makes "
+            "them "
+            "runs again and its output with it (leave context out)");
     if (keeps_activations(plan) && plan.kept_activations != (plan.kept_activations & keepable_activations))
         throw InputError("plan: full recompute keeps {} of a layer, if asked to, and not {}",
                          activations_text(keepable_activations, ", "), activations_text(plan.kept_activations, ", "));

@@ -256,6 +256,9 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         out.assumptions.emplace_back("gradients in bf16, as InternEvo's optimizer has them");
     }
     apply_recompute(row, out);
+    // Where scores are in memory a policy that keeps attention's output spares nothing.
+    if (plan.attention != AttentionKernel::flash)
+        plan.kept_activations = plan.kept_activations.without({ActivationGroup::context});
 }
 
 MemoryQuantity quantity_of(TrainingRow const& row) {

@@ -328,6 +328,8 @@ TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]")
                   "needs full");
     check_refused(estimate + Arguments{"--offload-activations", "qkv", "--offload", "optimizer"},
                   "--offload-activations", "needs activations");
+    check_refused(estimate + Arguments{"--keep-activations", "context", "--attention", "unfused"}, "context",
+                  "fused attention kernel");
     check_refused(estimate + Arguments{"--offload-activations", "qkv", "--recompute", "full"}, "--offload-activations",
                   "keeps layer_input", "--keep-activations");
     check_refused(estimate + Arguments{"--offload-activations", "expert_in"}, "offloaded activations",

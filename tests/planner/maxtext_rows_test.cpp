@@ -40,6 +40,11 @@ TEST_CASE("a remat policy of MaxText keeps, on the device or on the host, what i
     CHECK(plan_of("save_dot_except_mlpwi").kept_activations == ActivationGroups{Group::qkv, Group::attention_out});
     CHECK(plan_of("save_dot_except_mlp").kept_activations == ActivationGroups{Group::qkv, Group::attention_out});
 
+    TrainingRow unfused = maxtext_row();
+    unfused.recompute = "remat_policy=minimal_with_context";
+    unfused.flash_attention = 0;
+    CHECK(built(unfused).plan.kept_activations == remat_policy("minimal").kept);
+
     ParallelPlan const input = plan_of("custom (decoder_layer_input=offload, mlpwo=offload)");
     CHECK(input.kept_activations.empty());
     CHECK(input.offloaded_activations == ActivationGroups{Group::layer_input});
