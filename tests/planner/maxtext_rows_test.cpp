@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "planner/remat_policies.hpp"
 #include "tests/catch.hpp"
-#include "validation_rows.hpp"
+#include "tests/planner/validation_rows.hpp"
 
 using namespace sextant;
 using Group = ActivationGroup;
