@@ -37,6 +37,8 @@ Bytes gathered_ends(StageLoad const& load, ParallelPlan const& plan) {
 
 }  // namespace
 
+Bytes layers_in_transfer(StageLoad const& load) { return load.layers > 0 ? 2 * load.offloaded / load.layers : Bytes{}; }
+
 GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     if (shards_units(plan, framework)) return unit_buffers(load, plan, framework);
     if (plan.zero < 3) return {};
@@ -188,12 +190,12 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     m.in_flight = load.in_flight;
     m.activations = load.in_flight * load.kept;
     if (!offloads_activations(plan)) return;
-    // Of each pass the layer at work and the one in transfer stay, and what a weight half is still to read.
-    Bytes const layer = load.layers > 0 ? load.offloaded / load.layers : Bytes{};
+    // What passes have there, and what a weight half is still to read.
+    Bytes const passing = layers_in_transfer(load);
     Bytes staying;
     for (std::size_t passes = 0; passes < load.between_halves.size(); ++passes)
         if (double const held = load.between_halves[passes]; held >= 0)
-            staying = std::max(staying, held * load.offloaded + 2 * static_cast<double>(passes) * layer);
+            staying = std::max(staying, held * load.offloaded + static_cast<double>(passes) * passing);
     Bytes const offloaded = load.in_flight * load.offloaded;
     staying = std::min(offloaded, staying);
     double const on_device = load.in_flight_on_device < 0 ? load.in_flight : load.in_flight_on_device;

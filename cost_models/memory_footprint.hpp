@@ -38,6 +38,10 @@ struct StageLoad {
         0;  ///< microbatches whose logits' gradients wait for a weight half, beside the one at work
 };
 
+/// Of activations that are offloaded, what is on the device for each pass that runs: the layer at work and the one in
+/// transfer.
+Bytes layers_in_transfer(StageLoad const& load);
+
 /// Bytes on one accelerator, by what they are. `allocated()` is what the tensors need at the peak; `reserved` is what
 /// the framework's allocator takes for that, as a typical figure and an 80 % range.
 struct StageMemory {

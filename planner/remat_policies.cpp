@@ -1,10 +1,10 @@
 #include "planner/remat_policies.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/spec/parallel_plan.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 
 namespace sextant {
@@ -34,7 +34,7 @@ RematPolicy tensor_by_tensor(std::string_view text) {
         std::string_view const tensor = text.substr(before, equals - before);
         std::size_t const end = std::min(text.find_first_not_of(letters, equals + 1), text.size());
         Place const place = place_of(text.substr(equals + 1, end - equals - 1), tensor);
-        if (std::find(without_effect.begin(), without_effect.end(), tensor) != without_effect.end()) continue;
+        if (is_one_of(without_effect, tensor)) continue;
         auto const known = std::find_if(remat_tensors.begin(), remat_tensors.end(),
                                         [&](RematTensor const& t) { return t.name == tensor; });
         if (known == remat_tensors.end()) throw InputError("remat policy: tensor '{}' is not modelled", tensor);
@@ -53,19 +53,12 @@ RematPolicy tensor_by_tensor(std::string_view text) {
 
 }  // namespace
 
-RematPolicy remat_policy(std::string_view name) {
-    auto const found = std::find_if(remat_policies.begin(), remat_policies.end(),
-                                    [&](NamedRematPolicy const& p) { return p.name == name; });
-    assert(found != remat_policies.end());
-    return found->keeps;
-}
-
 std::optional<RematPolicy> remat_policy_in(std::string_view text) {
     auto const has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
     if (std::size_t const custom = text.find("custom"); custom != std::string_view::npos)
         return tensor_by_tensor(text.substr(custom));
     if (has("minimal_flash")) return remat_policy("minimal_with_context");
-    // Names that others begin with come after these.
+    // Names that others begin with come after these. "full" says more in tables: of how many layers.
     auto const named = std::find_if(remat_policies.begin() + 1, remat_policies.end(),
                                     [&](NamedRematPolicy const& p) { return has(p.name); });
     if (named == remat_policies.end()) return {};

@@ -2,7 +2,9 @@
 
 #include "core/spec/activation_groups.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <optional>
 #include <string_view>
 
@@ -41,7 +43,12 @@ inline constexpr std::array remat_policies{
     NamedRematPolicy{"save_out_proj", {.kept = {ActivationGroup::attention_out}}},
 };
 /// The policy of that name. @pre there is one.
-RematPolicy remat_policy(std::string_view name);
+constexpr RematPolicy remat_policy(std::string_view name) {
+    auto const found = std::find_if(remat_policies.begin(), remat_policies.end(),
+                                    [&](NamedRematPolicy const& policy) { return policy.name == name; });
+    assert(found != remat_policies.end());
+    return found->keeps;
+}
 
 /// A tensor that MaxText's custom policy has a place for: `remat`, `device` or `offload`.
 struct RematTensor {
@@ -62,7 +69,7 @@ inline constexpr std::array remat_tensors{
     RematTensor{"mlpwi_1", ActivationGroup::mlp_up},
 };
 /// What of these a policy can keep beside the layer's input.
-inline constexpr ActivationGroups remat_keeps = remat_policies[1].keeps.kept;
+inline constexpr ActivationGroups remat_keeps = remat_policy("minimal_with_context").kept;
 
 /// The policy that a text names, by MaxText's name of it or tensor by tensor ("custom (out_proj=offload, ...)"); none
 /// if it names none of these. Tensors that no backward pass needs (mlpwo) have no effect.

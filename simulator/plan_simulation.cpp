@@ -109,7 +109,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
     std::vector<StageMemory> one;
     std::vector<Bytes> standing;
     std::vector<Bytes> updating;
-    std::vector<Bytes> passing;  // the layer at work and the one in transfer
+    std::vector<Bytes> passing;  // of what is offloaded
     std::vector<Bytes> at_loss;
     std::vector<Bytes> others;  // logits of others than the microbatch at work
     std::vector<Bytes> again;   // a layer that is run again, and gradients
@@ -125,7 +125,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             one.push_back(stage_memory(load, resident, framework));
             standing.push_back(standing_buffers(load, resident, framework));
             updating.push_back(std::max(Bytes{}, closing_buffers(load, resident, framework)));
-            passing.push_back(load.layers > 0 ? 2.0 / load.layers * load.offloaded : Bytes{});
+            passing.push_back(layers_in_transfer(load));
             at_loss.push_back(logits_at_loss(load, resident, framework));
             others.push_back(
                 other_logits(load, plan, framework, trains && holds_all_logits(plan) ? load.microbatches - 1 : 0));

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/graph/usual_stages.hpp"
+#include "core/is_one_of.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
@@ -308,21 +309,18 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
     c.zero = filter(o.zero, "--zero", 0);
     c.schedules = names<Schedule>(o.schedule, "--schedule", schedule_from);
     c.recompute = names<Recompute>(o.recompute, "--recompute", recompute_from);
-    auto const has = [](auto const& list, auto value) {
-        return std::find(list.begin(), list.end(), value) != list.end();
-    };
-    if (o.recompute_layers > 0 && !c.recompute.empty() && !has(c.recompute, Recompute::full))
+    if (o.recompute_layers > 0 && !c.recompute.empty() && !is_one_of(c.recompute, Recompute::full))
         throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", o.recompute_layers,
                          o.recompute);
-    if (!o.recompute_modules.empty() && !c.recompute.empty() && !has(c.recompute, Recompute::selective))
+    if (!o.recompute_modules.empty() && !c.recompute.empty() && !is_one_of(c.recompute, Recompute::selective))
         throw InputError("--recompute-modules: '{}', but --recompute is '{}' (it needs selective)", o.recompute_modules,
                          o.recompute);
-    if (!o.keep_activations.empty() && !c.recompute.empty() && !has(c.recompute, Recompute::full))
+    if (!o.keep_activations.empty() && !c.recompute.empty() && !is_one_of(c.recompute, Recompute::full))
         throw InputError("--keep-activations: '{}', but --recompute is '{}' (it needs full)", o.keep_activations,
                          o.recompute);
     c.offload = names<Offload>(o.offload, "--offload", offload_from);
-    if (!o.offload_activations.empty() && !has(c.offload, Offload::activations) &&
-        !has(c.offload, Offload::optimizer_and_activations))
+    if (!o.offload_activations.empty() && !is_one_of(c.offload, Offload::activations) &&
+        !is_one_of(c.offload, Offload::optimizer_and_activations))
         throw InputError("--offload-activations: '{}', but --offload is '{}' (it needs activations)",
                          o.offload_activations, o.offload.empty() ? "none" : o.offload);
     c.cp_modes = names<ContextParallel>(o.cp_mode, "--cp-mode", context_parallel_from);

@@ -284,22 +284,30 @@ std::optional<PlanProblem> find_problem(ModelSpec const& model, ParallelPlan con
     return {};
 }
 
+namespace {
+
+/// @throws InputError: activations that full recompute is to keep, and that the model has not or no plan keeps so.
+void require_kept(ModelSpec const& model, ParallelPlan const& plan) {
+    ActivationGroups const kept = plan.kept_activations;
+    require_activations(model, kept, "kept activations");
+    if (kept.has(ActivationGroup::context) && plan.attention != AttentionKernel::flash)
+        throw InputError(
+            "plan: kept activations: context needs a fused attention kernel; where scores are in memory, what makes "
+            "them runs again and its output with it (leave context out)");
+    if (!kept.without(keepable_activations).empty())
+        throw InputError("plan: full recompute keeps {} of a layer, if asked to, and not {}",
+                         activations_text(keepable_activations, ", "), activations_text(kept, ", "));
+}
+
+}  // namespace
+
 void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
     if (auto const found = find_fault(model, plan, workload)) throw InputError("plan: {}", found->message);
     require_adapters(model, plan.adapters, "lora");
     if (plan.recompute == Recompute::selective) require_modules(model, plan.recompute_modules, "recompute modules");
-    if (keeps_activations(plan)) require_activations(model, plan.kept_activations, "kept activations");
+    if (keeps_activations(plan)) require_kept(model, plan);
     if (offloads_some_activations(plan))
         require_activations(model, plan.offloaded_activations, "offloaded activations");
-    if (keeps_activations(plan) && plan.kept_activations.has(ActivationGroup::context) &&
-        plan.attention != AttentionKernel::flash)
-        throw InputError(
-            "plan: kept activations: context needs a fused attention kernel; where scores are in memory, what makes "
-            "them "
-            "runs again and its output with it (leave context out)");
-    if (keeps_activations(plan) && plan.kept_activations != (plan.kept_activations & keepable_activations))
-        throw InputError("plan: full recompute keeps {} of a layer, if asked to, and not {}",
-                         activations_text(keepable_activations, ", "), activations_text(plan.kept_activations, ", "));
 }
 
 bool takes_bf16_gradients(Precision precision) { return precision == Precision::bf16 || is_narrow(precision); }

@@ -1,9 +1,7 @@
 #include "core/spec/activation_groups.hpp"
 
-#include "core/spec/named_values.hpp"
+#include "core/spec/named_set.hpp"
 #include "core/spec/parameters.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
@@ -31,13 +29,7 @@ ActivationGroups activation_groups_from(std::string_view text, std::string_view 
     std::vector<Named<Group>> names;
     std::copy_if(std::begin(groups), std::end(groups), std::back_inserter(names),
                  [&](Named<Group> const& entry) { return allowed.has(entry.value); });
-    ActivationGroups set;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        std::size_t const end = std::min(text.find_first_of(",+", begin), text.size());
-        set.add(value_in<Group>(names, text.substr(begin, end - begin), where, "activations"));
-        begin = end + 1;
-    }
-    return set;
+    return set_in<Group>(names, text, where, "activations");
 }
 
 ActivationGroups activations_of(ModelSpec const& model) {
@@ -52,16 +44,13 @@ ActivationGroups activations_of(ModelSpec const& model) {
 
 void require_activations(ModelSpec const& model, ActivationGroups set, std::string_view where) {
     ActivationGroups const there = activations_of(model);
-    if ((set & there) == set) return;
-    throw InputError("{}: {} has no activations of '{}' (it has {})", where, model.name,
-                     activations_text(set.without(there)), activations_text(there, ", "));
+    if (ActivationGroups const missing = set.without(there); !missing.empty())
+        throw InputError("{}: {} has no activations of '{}' (it has {})", where, model.name, activations_text(missing),
+                         activations_text(there, ", "));
 }
 
 std::string activations_text(ActivationGroups set, std::string_view between) {
-    std::string text;
-    for (auto const& entry : groups)
-        if (set.has(entry.value)) text += fmt::format("{}{}", text.empty() ? "" : between, entry.name);
-    return text;
+    return names_in<Group>(groups, set, between);
 }
 
 }  // namespace sextant

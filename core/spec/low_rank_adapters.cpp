@@ -1,6 +1,6 @@
 #include "core/spec/low_rank_adapters.hpp"
 
-#include "core/spec/named_values.hpp"
+#include "core/spec/named_set.hpp"
 
 #include <fmt/format.h>
 
@@ -149,10 +149,7 @@ AdapterTargets adapter_targets_from(std::string_view text, std::string_view wher
 std::string targets_text(AdapterTargets set) {
     if (set == attention_targets()) return "attention";
     if (set == all_targets()) return "all";
-    std::string text;
-    for (auto const& entry : targets)
-        if (set.has(entry.value)) text += fmt::format("{}{}", text.empty() ? "" : ",", entry.name);
-    return text;
+    return names_in<Target>(targets, set, ",");
 }
 
 std::string adapters_label(LowRankAdapters const& adapters) {

@@ -1,6 +1,6 @@
 #include "core/spec/recompute_modules.hpp"
 
-#include "core/spec/named_values.hpp"
+#include "core/spec/named_set.hpp"
 #include "core/spec/parameters.hpp"
 
 #include <fmt/format.h>
@@ -27,22 +27,14 @@ constexpr Named<Module> modules[] = {
 }  // namespace
 
 RecomputeModules recompute_modules_from(std::string_view text, std::string_view where) {
-    RecomputeModules set;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        std::size_t const end = std::min(text.find_first_of(",+", begin), text.size());
-        set.add(value_in<Module>(modules, text.substr(begin, end - begin), where, "module"));
-        begin = end + 1;
-    }
+    RecomputeModules const set = set_in<Module>(modules, text, where, "module");
     if (set.has(Module::op) && set != RecomputeModules{Module::op})
         throw InputError("{}: '{}' names modules beside op, which is a policy for the whole layer", where, text);
     return set;
 }
 
 std::string modules_text(RecomputeModules set, std::string_view between) {
-    std::string text;
-    for (auto const& entry : modules)
-        if (set.has(entry.value)) text += fmt::format("{}{}", text.empty() ? "" : between, entry.name);
-    return text;
+    return names_in<Module>(modules, set, between);
 }
 
 RecomputeModules modules_of(ModelSpec const& model) {

@@ -126,12 +126,15 @@ void apply_ends(TrainingRow const& row, TrainingCase& out) {
 /// which have the fewest microbatches in flight. Source: the redistribution that arXiv:2411.05288 compares with; the
 /// first stage is as full as without it in its measurements.
 std::vector<std::int64_t> moved_off_the_head(ModelSpec const& model, std::int64_t sequence, std::int64_t pp) {
-    double const head = 2 * static_cast<double>(model.hidden) * static_cast<double>(model.vocab);
+    ModelSpec ends = model;
+    ends.layers.clear();
+    Flops const output = forward_flops_per_token(ends, sequence);
     std::int64_t const layers = model.layer_count();
-    double const layer = (forward_flops_per_token(model, sequence).base() - head) / static_cast<double>(layers);
+    Flops const layer = (forward_flops_per_token(model, sequence) - output) / static_cast<double>(layers);
+    double const head = output / layer;
     auto const others = [&](std::int64_t last) { return (layers - last + pp - 2) / (pp - 1); };  // the most of them
     auto const longest = [&](std::int64_t last) {
-        return std::max(static_cast<double>(others(last)), static_cast<double>(last) + head / layer);
+        return std::max(static_cast<double>(others(last)), static_cast<double>(last) + head);
     };
     std::int64_t best = layers / pp;
     for (std::int64_t last = best; last >= 0; --last)

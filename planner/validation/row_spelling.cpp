@@ -171,7 +171,7 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         return recompute_layers(out, per_stage / 2);
     if (has(text, "selective op") || has(text, "selective:op") || has(text, "llama3_8b.toml"))
         return recompute_modules(out, {RecomputeModule::op});
-    bool const some = has(text, "sel") || has(text, "sac") || has(text, "minimal") || has(text, "dots");
+    bool const some = has(text, "sel") || has(text, "sac") || has(text, "dots");
     bool const checkpointing = has(text, "checkpointing") && !some;
     bool const counted = (has(text, "block") || has(text, "layers")) && first_number(text) > 0 && !some;
     if (has(text, "full") || is_one_of(words_of_full, text) || has(text, "nothing_saveable") || checkpointing ||
