@@ -102,4 +102,8 @@ JsonDocument JsonDocument::from_text(std::string_view text, std::string name) {
     }
 }
 
+JsonDocument JsonDocument::from_embedded(EmbeddedText const& file, std::string_view folder) {
+    return {std::make_shared<Json const>(Json::parse(file.text)), fmt::format("{}/{}.json", folder, file.name)};
+}
+
 }  // namespace sextant

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/embedded_text.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/sourced.hpp"
@@ -22,6 +23,9 @@ public:
     /// @throws InputError: missing, a directory, empty, larger than 64 MB, or not JSON (with line and column).
     static JsonDocument from_file(std::string const& path);
     static JsonDocument from_text(std::string_view text, std::string name);
+    /// A file of this folder of the project that is compiled in. Without the checks of `from_text`, which take a third
+    /// as long again: tests hold every such file to them.
+    static JsonDocument from_embedded(EmbeddedText const& file, std::string_view folder);
 
     [[nodiscard]] nlohmann::json const& root() const { return *root_; }
     [[nodiscard]] std::string const& name() const { return name_; }

@@ -6,8 +6,6 @@
 #include "core/spec/profile_change.hpp"
 #include "core/text.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace sextant {
@@ -30,9 +28,7 @@ std::vector<EngineProfile> const& all_engines() {
     static auto const engines = [] {
         std::vector<EngineProfile> out;
         for (EmbeddedText const& entry : embedded_engines()) {
-            auto const document =
-                JsonDocument::from_text(entry.text, fmt::format("hardware_profiles/engines/{}.json", entry.name));
-            out.push_back(read_engine(ObjectReader(document)));
+            out.push_back(read_engine(ObjectReader(JsonDocument::from_embedded(entry, "hardware_profiles/engines"))));
         }
         return out;
     }();

@@ -28,8 +28,7 @@ template <class Entry>
 std::vector<Entry> read_all(std::span<EmbeddedText const> texts, std::string_view folder, Entry (*read)(ObjectReader)) {
     std::vector<Entry> out;
     for (auto const& entry : texts) {
-        auto const document = JsonDocument::from_text(entry.text, fmt::format("{}/{}.json", folder, entry.name));
-        out.push_back(read(ObjectReader(document)));
+        out.push_back(read(ObjectReader(JsonDocument::from_embedded(entry, folder))));
     }
     return out;
 }
@@ -64,8 +63,7 @@ private:
         std::lock_guard const lock(guard_);
         auto found = kept_.find(file.name);
         if (found == kept_.end()) {
-            auto const document = JsonDocument::from_text(file.text, fmt::format("{}/{}.json", folder_, file.name));
-            found = kept_.emplace(file.name, read_(ObjectReader(document))).first;
+            found = kept_.emplace(file.name, read_(ObjectReader(JsonDocument::from_embedded(file, folder_)))).first;
         }
         return found->second;
     }

@@ -19,9 +19,8 @@ namespace {
 std::optional<AcceleratorProfile> shipped_values(std::string_view name) {
     for (EmbeddedText const& entry : embedded_accelerators()) {
         if (entry.name != name) continue;
-        auto const document =
-            JsonDocument::from_text(entry.text, "hardware_profiles/accelerators/" + std::string(name) + ".json");
-        return read_accelerator_values(ObjectReader(document));
+        return read_accelerator_values(
+            ObjectReader(JsonDocument::from_embedded(entry, "hardware_profiles/accelerators")));
     }
     return std::nullopt;
 }
@@ -36,8 +35,7 @@ std::shared_ptr<KernelCalibration const> shipped_kernel_calibration(std::string_
     std::shared_ptr<KernelCalibration const> calibration;
     for (EmbeddedText const& entry : embedded_kernels()) {
         if (entry.name != name) continue;
-        auto const document = JsonDocument::from_text(
-            entry.text, "hardware_profiles/calibrations/kernels/" + std::string(name) + ".json");
+        auto const document = JsonDocument::from_embedded(entry, "hardware_profiles/calibrations/kernels");
         calibration = std::make_shared<KernelCalibration const>(read_kernel_calibration(ObjectReader(document)));
     }
     return read.emplace(name, std::move(calibration)).first->second;

@@ -274,3 +274,16 @@ TEST_CASE("gemm_efficiency_of falls back to the nearest wider format and peak_of
     profile.vector_peak = {FlopsPerSecond::from_base(6e13), Basis::datasheet, "x"};
     CHECK(profile.peak_of(Precision::fp32).value.base() == 6e13);
 }
+
+TEST_CASE("every file that is compiled in passes the checks of files that are not") {
+    std::size_t read = 0;
+    for (auto const files : {embedded_models(), embedded_accelerators(), embedded_clusters(), embedded_frameworks(),
+                             embedded_engines(), embedded_networks(), embedded_kernels()})
+        for (EmbeddedText const& file : files) {
+            CAPTURE(file.name);
+            CHECK_NOTHROW(JsonDocument::from_text(file.text, std::string(file.name)));
+            CHECK(JsonDocument::from_embedded(file, "folder").name() == "folder/" + std::string(file.name) + ".json");
+            ++read;
+        }
+    CHECK(read > 100);
+}
