@@ -308,7 +308,17 @@ PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
     priced.embedding = price(blocks.embedding, plan, HostFloor::none);
     priced.head = price(blocks.head, plan, HostFloor::none);
     priced.mtp = price(blocks.mtp, plan, HostFloor::none);
+    if (blocks.offloaded_share < 1) {
+        auto const take_share = [&](BlockPrice& block) {
+            for (Bytes& bytes : block.offloaded)
+                bytes *= blocks.offloaded_share;
+        };
+        std::for_each(priced.layers.begin(), priced.layers.end(), take_share);
+        for (BlockPrice* const block : {&priced.embedding, &priced.head, &priced.mtp})
+            take_share(*block);
+    }
     priced.tied_output_copy = blocks.tied_output_copy;
+    priced.offloaded_share = blocks.offloaded_share;
     return priced;
 }
 

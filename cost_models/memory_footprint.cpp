@@ -37,7 +37,10 @@ Bytes gathered_ends(StageLoad const& load, ParallelPlan const& plan) {
 
 }  // namespace
 
-Bytes layers_in_transfer(StageLoad const& load) { return load.layers > 0 ? 2 * load.offloaded / load.layers : Bytes{}; }
+Bytes layers_in_transfer(StageLoad const& load) {
+    double const layers = load.layers * load.offloaded_share;
+    return layers > 0 ? 2 * load.offloaded / layers : Bytes{};
+}
 
 GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     if (shards_units(plan, framework)) return unit_buffers(load, plan, framework);

@@ -19,6 +19,7 @@ struct StageLoad {
     FrozenWeights frozen_layer;
     FrozenWeights frozen_ends;
     double layers = 0;
+    double offloaded_share = 1;  ///< of these, those whose activations are offloaded, where some are
     double moe_layers = 0;
     Bytes kept;            ///< activations of one microbatch over the stage, under the plan's recompute policy
     Bytes kept_by_layer;   ///< of one layer (mean), under the policy

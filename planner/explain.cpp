@@ -249,6 +249,7 @@ std::string plan_label(ParallelPlan const& p) {
     if (p.gradients == GradientFormat::bf16) text += " bf16-gradients";
     if (p.offload != Offload::none) text += fmt::format(" offload-{}", name_of(p.offload));
     if (offloads_some_activations(p)) text += fmt::format("({})", activations_text(p.offloaded_activations, "+"));
+    if (offloads_some_layers(p)) text += fmt::format("({} layers)", p.offload_layers);
     if (p.tp > 1 && p.sequence_parallel == Switch::on) text += " sp";
     if (p.adapters.on()) text += " " + adapters_label(p.adapters);
     return text;

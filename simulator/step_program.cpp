@@ -205,6 +205,9 @@ StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
     program.blocks.push_back(write_block(program, blocks.embedding, form, plan, HostFloor::none));
     program.blocks.push_back(write_block(program, blocks.head, form, plan, HostFloor::none));
     program.blocks.push_back(write_block(program, blocks.mtp, form, plan, HostFloor::none));
+    for (BlockProgram& block : program.blocks)
+        for (Bytes& bytes : block.offloaded)
+            bytes *= blocks.offloaded_share;
 
     std::size_t layer = 0;
     std::vector<std::int64_t> const recomputed = recomputed_layers(plan, layout);

@@ -46,6 +46,7 @@ ParallelPlan read_plan(ObjectReader in) {
     if (in.has("offloaded_activations"))
         p.offloaded_activations =
             activation_groups_from(in.text("offloaded_activations"), in.path_to("offloaded_activations"));
+    if (in.has("offload_layers")) p.offload_layers = in.integer("offload_layers");
     if (in.has("gradients")) p.gradients = gradient_format_from(in.text("gradients"), in.path_to("gradients"));
     p.sequence_parallel = switch_of(in.flag("sequence_parallel"));
     p.cp_mode = context_parallel_from(in.text("cp_mode"), in.path_to("cp_mode"));

@@ -141,6 +141,8 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
         o.keep_activations = activations_text(p.kept_activations);
     if (!given("--offload") && !given("--offload-activations") && offloads_some_activations(p))
         o.offload_activations = activations_text(p.offloaded_activations);
+    if (!given("--offload") && !given("--offload-layers") && offloads_some_layers(p))
+        o.offload_layers = p.offload_layers;
     if (!given("--offload")) o.offload = name_of(p.offload);
     if (!given("--cp-mode")) o.cp_mode = name_of(p.cp_mode);
     if (!given("--moe-dispatcher")) o.moe_dispatcher = name_of(p.dispatcher);

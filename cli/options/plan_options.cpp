@@ -113,6 +113,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
         plan.kept_activations = activation_groups_from(o.keep_activations, "--keep-activations", keepable_activations);
     if (!o.offload_activations.empty())
         plan.offloaded_activations = activation_groups_from(o.offload_activations, "--offload-activations");
+    plan.offload_layers = o.offload_layers;
     plan.stage_layers = o.stage_layers;
     plan.adapters = adapters_of(o);
     auto const in_range = [](char const* flag, std::int64_t value, std::int64_t least) {
@@ -120,6 +121,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
             throw InputError("{}: {} is out of range ({} to {})", flag, value, least, most_accelerators);
     };
     in_range("--recompute-layers", o.recompute_layers, 0);
+    in_range("--offload-layers", o.offload_layers, 0);
     in_range("--expert-tp", o.expert_tp, 1);
     in_range("--shard-group", o.shard_group, 0);
     return plan;
@@ -158,7 +160,7 @@ ParallelPlan replica_plan(PlanOptions const& o, ClusterSpec const* cluster) {
         plan.recompute = Recompute::full;
     if (!o.offload.empty())
         plan.offload = offload_from(o.offload, "--offload");
-    else if (!o.offload_activations.empty())
+    else if (!o.offload_activations.empty() || o.offload_layers > 0)
         plan.offload = Offload::activations;
     plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");
     if (plan.recompute_layers > 0 && plan.recompute != Recompute::full)
@@ -173,6 +175,9 @@ ParallelPlan replica_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     if (!o.offload_activations.empty() && !offloads_activations(plan))
         throw InputError("--offload-activations: '{}', but --offload is {} (it needs activations)",
                          o.offload_activations, name_of(plan.offload));
+    if (o.offload_layers > 0 && !offloads_activations(plan))
+        throw InputError("--offload-layers: {}, but --offload is {} (it needs activations)", o.offload_layers,
+                         name_of(plan.offload));
     ActivationGroups of_layer = plan.kept_activations;
     of_layer.add(ActivationGroup::layer_input);
     bool const all_again = plan.recompute == Recompute::full && plan.recompute_layers == 0;
@@ -323,6 +328,10 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
         !is_one_of(c.offload, Offload::optimizer_and_activations))
         throw InputError("--offload-activations: '{}', but --offload is '{}' (it needs activations)",
                          o.offload_activations, o.offload.empty() ? "none" : o.offload);
+    if (o.offload_layers > 0 && !is_one_of(c.offload, Offload::activations) &&
+        !is_one_of(c.offload, Offload::optimizer_and_activations))
+        throw InputError("--offload-layers: {}, but --offload is '{}' (it needs activations)", o.offload_layers,
+                         o.offload.empty() ? "none" : o.offload);
     c.cp_modes = names<ContextParallel>(o.cp_mode, "--cp-mode", context_parallel_from);
     if (o.sequence_parallel) c.sequence_parallel = *o.sequence_parallel ? Switch::on : Switch::off;
     return c;

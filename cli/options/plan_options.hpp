@@ -28,6 +28,7 @@ struct PlanOptions {
     std::int64_t expert_tp = 1;
     std::int64_t shard_group = 0;
     std::int64_t recompute_layers = 0;
+    std::int64_t offload_layers = 0;
     std::string recompute, recompute_modules, keep_activations, schedule, offload, offload_activations, cp_mode,
         moe_dispatcher, gradients;
     std::string precision;  ///< empty: the first of bf16, fp16, fp32 that the accelerator has

@@ -38,6 +38,7 @@ Json plan_object(ParallelPlan const& p) {
     if (p.recompute == Recompute::selective) json["recompute_modules"] = modules_text(p.recompute_modules);
     if (keeps_activations(p)) json["kept_activations"] = activations_text(p.kept_activations);
     if (offloads_some_activations(p)) json["offloaded_activations"] = activations_text(p.offloaded_activations);
+    if (offloads_some_layers(p)) json["offload_layers"] = p.offload_layers;
     if (p.gradients != GradientFormat::usual) json["gradients"] = name_of(p.gradients);
     if (p.loss_chunks > 1) json["loss_chunks"] = p.loss_chunks;
     if (!p.stage_layers.empty()) json["stage_layers"] = p.stage_layers;

@@ -52,6 +52,7 @@ std::string plan_extras(StepReport const& r) {
     if (p.gradients == GradientFormat::bf16) add("bf16-grads");
     if (p.adapters.on()) add(adapters_label(p.adapters));
     if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));
+    if (offloads_some_layers(p)) add(fmt::format("({} layers)", p.offload_layers));
     if (offloads_some_activations(p)) add("(" + activations_text(p.offloaded_activations, "+") + ")");
     if (p.tp > 1 && p.sequence_parallel == Switch::off) add("no-sp");
     if (!is_usual(p.schedule)) add(std::string(name_of(p.schedule)));

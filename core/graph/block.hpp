@@ -138,6 +138,7 @@ struct BlockSet {
     Block mtp;
     LocalParameters tied_output_copy;  ///< tied output matrix: a last stage without the embedding holds a copy, with
                                        ///< optimizer state unless it is frozen
+    double offloaded_share = 1;        ///< of the layers whose activations are offloaded, where some are: the mean
 };
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 

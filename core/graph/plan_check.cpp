@@ -228,6 +228,9 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
     if (plan.recompute_layers < 0 || plan.recompute_layers > model.layer_count())
         return fault(detail, PlanProblem::layers, "recompute of {} layers a stage (0 for all, up to the {} of {})",
                      plan.recompute_layers, model.layer_count(), model.name);
+    if (plan.offload_layers < 0 || plan.offload_layers > model.layer_count())
+        return fault(detail, PlanProblem::layers, "offload of {} layers (0 for all, up to the {} of {})",
+                     plan.offload_layers, model.layer_count(), model.name);
     if (!plan.stage_layers.empty()) {
         auto const chunks = static_cast<std::size_t>(plan.pp * plan.vpp);
         if (plan.stage_layers.size() != chunks)

@@ -142,6 +142,7 @@ std::string digest(StepGraph const& graph) {
         hash.add(p.recompute_modules.bits());
     if (keeps_activations(p)) hash.add(p.kept_activations.bits());
     if (offloads_some_activations(p)) hash.add(p.offloaded_activations.bits());
+    if (offloads_some_layers(p)) hash.add(p.offload_layers);
     if (graph.workload.document > 0) hash.add(graph.workload.document);
     if (p.gradients != GradientFormat::usual) hash.add(static_cast<std::int64_t>(p.gradients));
     if (p.adapters.on())

@@ -86,6 +86,7 @@ struct ParallelPlan {
     Dispatcher dispatcher = Dispatcher::all_to_all;
     Offload offload = Offload::none;
     ActivationGroups offloaded_activations = all_activations;  ///< which of them, where activations are offloaded
+    std::int64_t offload_layers = 0;  ///< layers of the model, spread evenly, whose activations are; 0: all
     AttentionKernel attention = AttentionKernel::flash;
     Optimizer optimizer = Optimizer::adamw;
     Precision precision = Precision::bf16;
@@ -115,12 +116,18 @@ constexpr bool offloads_activations(ParallelPlan const& plan) {
     return plan.offload == Offload::activations || plan.offload == Offload::optimizer_and_activations;
 }
 
-/// Whether full recompute is told to keep something, and offloading to leave something on the device.
+/// Whether full recompute is told to keep something, and offloading to take some tensors alone, or some of the layers.
 constexpr bool keeps_activations(ParallelPlan const& plan) {
     return plan.recompute == Recompute::full && !plan.kept_activations.empty();
 }
 constexpr bool offloads_some_activations(ParallelPlan const& plan) {
     return offloads_activations(plan) && plan.offloaded_activations != all_activations;
+}
+constexpr bool offloads_some_layers(ParallelPlan const& plan) {
+    return offloads_activations(plan) && plan.offload_layers > 0;
+}
+constexpr bool offloads_in_part(ParallelPlan const& plan) {
+    return offloads_some_activations(plan) || offloads_some_layers(plan);
 }
 
 /// One training sequence: its tokens, and how far they attend. Documents that are packed into a sequence attend to

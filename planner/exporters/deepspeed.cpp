@@ -241,6 +241,7 @@ Export write(LaunchPlan const& launch) {
     Translation t(launch);
     t.leave_out_adapters();
     t.leave_out_named_activations();
+    t.leave_out_offload_layers();
     translate_pipeline(t, launch.model);
     translate_parallelism(t, launch.model);
     translate_state(t, launch.model);

@@ -61,6 +61,8 @@ public:
     void recompute_attention_core();
     /// For a framework that runs all of a layer again or nothing, and offloads all that it keeps.
     void leave_out_named_activations();
+    /// For a framework that offloads the activations of all layers alike.
+    void leave_out_offload_layers();
     /// For a framework whose files do not say what gradients are added up in.
     void leave_out_gradients();
 

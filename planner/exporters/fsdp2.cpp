@@ -284,6 +284,7 @@ Export write(LaunchPlan const& launch) {
     Translation t(launch);
     t.leave_out_adapters();
     t.leave_out_named_activations();
+    t.leave_out_offload_layers();
     translate_pipeline(t, launch);
     translate_layout(t);
     translate_tensor_parallelism(t, launch.model);

@@ -118,6 +118,7 @@ ParallelPlan normal_form(ParallelPlan plan, ModelSpec const& model) {
     if (plan.recompute != Recompute::selective) plan.recompute_modules = attention_core;
     if (!keeps_activations(plan)) plan.kept_activations = {};
     if (!offloads_activations(plan)) plan.offloaded_activations = all_activations;
+    if (!offloads_activations(plan) || plan.offload_layers >= model.layer_count()) plan.offload_layers = 0;
     // A plan whose chunks no rule fills (they come out of a translation) is left as it is.
     bool const splits = can_split(model.layer_count(), plan.pp, plan.vpp);
     if (plan.stage_layers.empty() && !splits) return plan;
@@ -152,6 +153,7 @@ std::vector<std::string> differing_fields(ParallelPlan const& a, ParallelPlan co
     compare(&ParallelPlan::dispatcher, "moe_dispatcher");
     compare(&ParallelPlan::offload, "offload");
     compare(&ParallelPlan::offloaded_activations, "offloaded_activations");
+    compare(&ParallelPlan::offload_layers, "offload_layers");
     compare(&ParallelPlan::attention, "attention");
     compare(&ParallelPlan::optimizer, "optimizer");
     compare(&ParallelPlan::precision, "precision");

@@ -88,7 +88,8 @@ void add_state(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mod
     if (copied) lines.flag("--overlap-grad-reduce");
     if (copied && sharded) lines.flag("--overlap-param-gather");
     add_optimizer(lines, p);
-    if (offloads_activations(p)) lines.option("--cpu-offloading-num-layers", model.layer_count() - 1);
+    if (offloads_activations(p))
+        lines.option("--cpu-offloading-num-layers", p.offload_layers > 0 ? p.offload_layers : model.layer_count() - 1);
 }
 
 void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const& p) {

@@ -31,6 +31,11 @@ void Translation::leave_out_named_activations() {
             activations_text(plan.offloaded_activations, ", "));
 }
 
+void Translation::leave_out_offload_layers() {
+    replace(&ParallelPlan::offload_layers, std::int64_t{0}, "offload_layers",
+            "activations of all layers are offloaded, and not those of {}", plan.offload_layers);
+}
+
 void Translation::leave_out_gradients() {
     replace(&ParallelPlan::gradients, GradientFormat::usual, "gradients",
             "these files do not choose what gradients are added up and sent in");

@@ -311,6 +311,7 @@ std::string torchtitan_script(LaunchPlan const& launch, ParallelPlan const& p, s
 void translate_for_torchtitan(Translation& t, LaunchPlan const& launch, TorchtitanRelease release) {
     t.leave_out_adapters();
     t.leave_out_named_activations();
+    t.leave_out_offload_layers();
     if (t.plan.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
     translate_schedule(t, launch.microbatches());
     translate_experts(t, launch.model, release);

@@ -186,9 +186,7 @@ constexpr std::array offload_modules{
 /// Whether activations are offloaded, and which.
 bool read_activation_offload(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     auto const layers = in.integer("--cpu-offloading-num-layers", 0, most_layers).value_or(0);
-    bool const whole = layers > 0 && layers >= model.layer_count() - 1;
-    if (layers > 0 && !whole)
-        out.warnings.push_back("--cpu-offloading-num-layers: activations of some layers only are counted as kept");
+    if (layers > 0 && layers < model.layer_count() - 1) out.plan.offload_layers = layers;  // the last one stays
     bool const by_module = in.flag("--fine-grained-activation-offloading");
     ActivationGroups groups;
     for (std::string const& name : in.words("--offload-modules")) {
@@ -200,7 +198,7 @@ bool read_activation_offload(ArgumentReader& in, ForeignPlan& out, ModelSpec con
             groups.add(found->input);
     }
     groups = groups & activations_of(model);
-    if (whole || !by_module || groups.empty()) return whole;
+    if (layers > 0 || !by_module || groups.empty()) return layers > 0;
     out.plan.offloaded_activations = groups;
     return true;
 }

@@ -183,8 +183,11 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     }
     if (row.notes_have("Full Offload") || row.notes_have("Opt Offl=Y") || row.notes_have("Par Offl=Y"))
         throw RowSkip("offload of weights and optimizer through DeepSpeed");
-    if (row.notes_have("offloading=True") || row.notes_have("activation CPU offload") ||
-        row.notes_have("activation offload required"))
+    if (auto const layers = row.note_number("activation CPU offload of ")) {
+        plan.offload = Offload::activations;
+        plan.offload_layers = *layers;
+    } else if (row.notes_have("offloading=True") || row.notes_have("activation CPU offload") ||
+               row.notes_have("activation offload required"))
         throw RowSkip("offload of some activations, the share is not stated");
     if (row.notes_have("optimizer=muon")) plan.optimizer = Optimizer::muon;
     // torchtune's full finetunes, and steps of kernels/train_step that say so, have all of the state in bf16.

@@ -85,6 +85,7 @@ class _Plan(Command):
         keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
+        offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -145,6 +146,7 @@ class _Plan(Command):
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
+            offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -204,6 +206,7 @@ class _Estimate(Command):
         keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
+        offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -258,6 +261,7 @@ class _Estimate(Command):
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
+            offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -311,6 +315,7 @@ class _Simulate(Command):
         keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
+        offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -391,6 +396,7 @@ class _Simulate(Command):
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
+            offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -469,6 +475,7 @@ class _RunPlan(Command):
         keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
+        offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -539,6 +546,7 @@ class _RunPlan(Command):
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
+            offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -1439,6 +1447,7 @@ class _Rl(Command):
         keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
+        offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -1520,6 +1529,7 @@ class _Rl(Command):
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
+            offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -1628,6 +1638,7 @@ class _Export(Command):
         keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
+        offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -1693,6 +1704,7 @@ class _Export(Command):
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
+            offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -1785,6 +1797,7 @@ class _Memory(Command):
         keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
+        offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -1838,6 +1851,7 @@ class _Memory(Command):
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
+            offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
@@ -1886,6 +1900,7 @@ class _Flops(Command):
         keep_activations: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
+        offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
@@ -1932,6 +1947,7 @@ class _Flops(Command):
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
+            offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)

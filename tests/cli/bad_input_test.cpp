@@ -335,6 +335,11 @@ TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]")
     check_refused(estimate + Arguments{"--offload-activations", "expert_in"}, "offloaded activations",
                   "has no activations");
     check_refused(plan + Arguments{"--offload-activations", "qkv"}, "--offload-activations", "needs activations");
+    check_refused(estimate + Arguments{"--offload-layers", "4", "--offload", "none"}, "--offload-layers",
+                  "needs activations");
+    check_refused(estimate + Arguments{"--offload-layers", "-1"}, "--offload-layers", "-1");
+    check_refused(estimate + Arguments{"--offload-layers", "4000"}, "offload of 4000 layers", "up to the");
+    check_refused(plan + Arguments{"--offload-layers", "4"}, "--offload-layers", "needs activations");
     check_refused(estimate + Arguments{"--gradients", "fp32"}, "--gradients", "usual, bf16");
     check_refused(estimate + Arguments{"--gradients", "bf16", "--precision", "fp16"}, "gradients in bf16", "fp16");
     for (Arguments const& command : {estimate, plan})

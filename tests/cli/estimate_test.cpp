@@ -233,6 +233,14 @@ TEST_CASE("estimate: options act in the direction they should", "[INV-15]") {
     CHECK(peak(away) >
           peak(answer(gpt3 + Arguments{"--keep-activations", "qkv,attention_out", "--offload", "activations"})));
     CHECK_FALSE(base.at("plan").contains("offloaded_activations"));
+    auto const layers_away = [&](char const* layers) { return answer(gpt3 + Arguments{"--offload-layers", layers}); };
+    Json const half = layers_away("48");
+    CHECK(half.at("plan").at("offload") == "activations");
+    CHECK(half.at("plan").at("offload_layers") == 48);
+    CHECK(half.at("graph_digest") != layers_away("24").at("graph_digest"));
+    CHECK(peak(half) < peak(layers_away("24")));
+    CHECK(peak(half) > peak(layers_away("96")));
+    CHECK_FALSE(base.at("plan").contains("offload_layers"));
     Json const narrow = answer(gpt3 + Arguments{"--gradients", "bf16"});
     CHECK(narrow.at("plan").at("gradients") == "bf16");
     CHECK(number(narrow, "iteration_time_s") <= number(base, "iteration_time_s"));

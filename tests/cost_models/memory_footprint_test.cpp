@@ -421,7 +421,11 @@ TEST_CASE("of offloaded activations there stay two layers of each pass that runs
     CHECK(staying(2, 2, -1) == Approx(18));
     CHECK(staying(2, 1, 0.5) == Approx(16));
     CHECK(staying(4, 4, -1) == Approx(32));  // no more than there is
-    load.offloaded = 2 * units::GB;          // a quarter of what is kept: the rest stays as it is
+    load.offloaded = 4 * units::GB;          // that of half the layers, each as large as before
+    load.offloaded_share = 0.5;
+    CHECK(staying(-1, 0, -1) == Approx(4 * 4 + 2));
+    load.offloaded_share = 1;
+    load.offloaded = 2 * units::GB;  // a quarter of what is kept: the rest stays as it is
     CHECK(staying(-1, 0, -1) == Approx(4 * 6 + 0.25 * 2));
     CHECK(staying(2, 1, 0.5) == Approx(4 * 6 + 0.25 * 16));
     CHECK(stage_memory(load, plan, plain_memory()).host.in(units::GB) == Approx(0.25 * 16));

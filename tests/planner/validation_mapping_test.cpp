@@ -592,6 +592,8 @@ TEST_CASE("notes that say where layers and states lie are refused where they can
           "pipeline layout of a number of chunks that pp does not divide");
     CHECK(why("Full Offload") == "offload of weights and optimizer through DeepSpeed");
     CHECK(why("activation CPU offload") == "offload of some activations, the share is not stated");
+    CHECK(why("activation CPU offload of 2 layers").empty());
+    CHECK_THAT(why("activation CPU offload of 2000 layers"), contains("offload of 2000 layers"));
 }
 
 TEST_CASE("a bandwidth measured with the run replaces the usual one") {

@@ -37,7 +37,7 @@ void check_near_footprint(ClosedForm& form, ParallelPlan const& plan, double nea
     CAPTURE(plan.pp, plan.vpp, name_of(plan.schedule), name_of(plan.recompute), plan.zero);
     REQUIRE(memory.size() == stages.size());
     for (std::size_t r = 0; r < stages.size(); ++r) {
-        CAPTURE(r, activations_text(plan.offloaded_activations));
+        CAPTURE(r, activations_text(plan.offloaded_activations), plan.offload_layers);
         CHECK(memory[r].peak <= stages[r].allocated() * (1 + 1e-9));
         CHECK(memory[r].peak >= stages[r].allocated() * nearest);
     }

@@ -98,6 +98,8 @@ inline PlannedCase draw_offloaded(std::mt19937_64& random) {
     PlannedCase c = draw_plan(random, false);
     c.plan.offload = Offload::activations;
     if (pick(random, {0, 1}) == 1) c.plan.offloaded_activations = draw_activations(random, activations_of(c.model));
+    if (pick(random, {0, 0, 1}) == 1)
+        c.plan.offload_layers = 1 + static_cast<std::int64_t>(random() % static_cast<unsigned>(c.model.layer_count()));
     return c;
 }
 

@@ -84,7 +84,14 @@ TEST_CASE("modules whose input is offloaded are what they read", "[import]") {
           ActivationGroups{ActivationGroup::context, ActivationGroup::attention_out});
     CHECK(has(both.warnings, "--offload-modules: what 'mlp' reads is counted as kept"));
     CHECK(megatron("--offload-modules core_attn").plan.offload == Offload::none);
-    CHECK(megatron("--cpu-offloading-num-layers 31").plan.offloaded_activations == all_activations);
+    ForeignPlan const all = megatron("--cpu-offloading-num-layers 31");
+    CHECK(all.plan.offloaded_activations == all_activations);
+    CHECK(all.plan.offload_layers == 0);  // Megatron keeps the last of 32 here
+    ForeignPlan const half = megatron("--cpu-offloading-num-layers 16");
+    CHECK(half.plan.offload == Offload::activations);
+    CHECK(half.plan.offload_layers == 16);
+    CHECK_FALSE(has(half.warnings, "--cpu-offloading-num-layers"));
+    CHECK(megatron("--cpu-offloading-num-layers 0").plan.offload == Offload::none);
 }
 
 TEST_CASE("modules of selective recompute and the format of gradients are read", "[import]") {

@@ -25,6 +25,22 @@ TEST_CASE("positions are as many as the sequence needs", "[export]") {
     }
 }
 
+TEST_CASE("activations of some layers are offloaded by Megatron-LM alone", "[export]") {
+    ParallelPlan plan;
+    plan.offload = Offload::activations;
+    CHECK(writes(exported("megatron", "llama-3.1-8b", plan), "--cpu-offloading-num-layers 31\n"));
+    plan.offload_layers = 12;
+    Export const some = exported("megatron", "llama-3.1-8b", plan);
+    CHECK(writes(some, "--cpu-offloading-num-layers 12\n"));
+    CHECK(some.expressed.offload_layers == 12);
+    CHECK_FALSE(notes(some, "", "offload_layers"));
+    plan.recompute = Recompute::full;
+    Export const all = exported("deepspeed", "llama-3.1-8b", plan);
+    CHECK(notes(all, "and not those of 12", "offload_layers"));
+    CHECK(all.expressed.offload_layers == 0);
+    CHECK(notes(exported("maxtext", "llama-3.1-8b", plan), "and not those of 12", "offload_layers"));
+}
+
 TEST_CASE("Megatron-Core chooses the kernel itself for sinks and latent attention", "[export]") {
     CHECK(writes(exported("megatron", "llama-3.1-8b"), "--attention-backend flash\n"));
     CHECK(writes(exported("megatron", "gpt-oss-20b"), "--attention-backend auto\n"));

@@ -112,6 +112,7 @@ TEST_CASE("an exported plan comes back as the plan its file expresses, and all e
     for (int i = 0; i < rounds; ++i) {
         Case c = random_case(random);
         if (i % 40 == 0) c.plan.loss_chunks = 8;
+        if (i % 16 == 1) c.plan.offload_layers = 1 + i % 8;
         LaunchPlan const launch = make_launch_plan(c.model, cluster, c.workload, c.plan, {});
         Export const exported = find_exporter(format, "--format").write(launch);
         ForeignPlan const back = import_again(format, exported, c.model);
