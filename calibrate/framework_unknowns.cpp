@@ -3,6 +3,7 @@
 #include "calibrate/framework_fit.hpp"
 #include "core/error.hpp"
 #include "core/spec/framework_fields.hpp"
+#include "cost_models/kernel_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -53,13 +54,12 @@ std::vector<TimingConstant> expected_factors(std::vector<FrameworkFit const*> co
 }
 
 std::vector<TimingConstant> factors_known_otherwise(std::string const& framework) {
-    // FlashAttention-2, which PyTorch's scaled_dot_product_attention is, and Triton's kernels run Ampere's instructions
-    // on Hopper: at most 35 % of its peak, 346 TFLOP/s (arXiv:2407.08608), where the device's profile has 574.
+    // PyTorch's scaled_dot_product_attention is FlashAttention-2.
     if (framework == "fsdp" || framework == "torchtitan")
         return {{.key = "attention_scale",
                  .generation = "hopper",
                  .is_factor = true,
-                 .value = 0.6,
+                 .value = ampere_attention_on_hopper,
                  .spread = 0.15}};  // assumed: newer releases have kernels of Hopper's own
     if (framework != "megatron") return {};
     // 41 steps of dense models on DGX H100 are 16 ms and 3.7 ms for each layer and microbatch, forward and backward

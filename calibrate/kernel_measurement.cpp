@@ -82,7 +82,8 @@ double model_seconds(KernelMeasurement const& row, std::span<double const> const
             return time;
         }
         Seconds operator()(Attention const& a) const {
-            return prefill_model(a, kernel_rates(device, two_byte_precision(device)), constants, {});
+            return prefill_model(a, kernel_rates(device, two_byte_precision(device)), constants,
+                                 {.work = timed_work(row.row.passes)});
         }
         Seconds operator()(DecodeAttention const& a) const {
             return decode_model(a, kernel_rates(device, two_byte_precision(device)), constants, row.row.cache);

@@ -48,7 +48,8 @@ Seconds least_computing(KernelMeasurement const& row) {
     }
     auto const* a = std::get_if<Attention>(&row.row.what);
     if (a == nullptr) return {};
-    double const flops = work_of(Op{.name = "attention", .what = *a}, Pass::forward).executed.base();
+    double const flops =
+        timed_work(row.row.passes) * work_of(Op{.name = "attention", .what = *a}, Pass::forward).executed.base();
     return flops / kernel_rates(device, two_byte_precision(device)).peak * units::s;
 }
 

@@ -38,7 +38,8 @@ double large_efficiency(std::vector<KernelMeasurement const*> const& rows) {
             products.push_back(flops / seconds / kernel_rates(*row->device, format).peak);
             if (flops >= large_product && std::min({g->m, g->n, g->k}) >= 2048) reached.push_back(products.back());
         } else if (auto const* a = std::get_if<Attention>(&row->row.what)) {
-            double const flops = work_of(Op{.name = "attention", .what = *a}, Pass::forward).executed.base();
+            double const flops = timed_work(row->row.passes) *
+                                 work_of(Op{.name = "attention", .what = *a}, Pass::forward).executed.base();
             if (flops >= large_attention && a->head_dim == 128 && a->keys >= 2048)
                 reached.push_back(flops / seconds / kernel_rates(*row->device, two_byte_precision(*row->device)).peak);
         }

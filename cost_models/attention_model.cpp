@@ -62,7 +62,8 @@ double prefill_compute(Attention const& a, double work, double keys, KernelRates
     double const row_blocks = std::ceil(queries / tile);
     double const tile_work = tile * tile * 2 * width * use.work;
     // Masked tiles on the diagonal are computed whole: half a tile more per block.
-    double const tiles = work * use.work / (heads * tile_work) + 0.5 * row_blocks;
+    bool const causal = a.causal == Switch::on;
+    double const tiles = work * use.work / (heads * tile_work) + (causal ? 0.5 * row_blocks : 0);
     double const filled =
         row_blocks > 1 ? 1 : std::pow(std::ceil(queries / rates.rows) * rates.rows / tile, c[PrefillConstant::ragged]);
     double const per_tile = std::max(tile_work / rate, c[PrefillConstant::tile_latency] * use.work) * filled;
@@ -71,7 +72,7 @@ double prefill_compute(Attention const& a, double work, double keys, KernelRates
     double const longest = std::ceil(keys / tile) * per_tile + overhead;
     double const share = heads * row_blocks / rates.processors;
     double const idle = std::ceil(share) / share - 1;
-    double const lost = c[PrefillConstant::wave_rounding] * idle / std::max(1.0, row_blocks - 1);
+    double const lost = c[PrefillConstant::wave_rounding] * idle / (causal ? std::max(1.0, row_blocks - 1) : 1);
     double const time = std::max(even * (1 + lost), longest);
     return time * (1 + (c[PrefillConstant::heat] - 1) * std::log10(1 + std::min(work * use.work, most_heating) / 1e11));
 }

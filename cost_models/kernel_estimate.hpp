@@ -8,6 +8,7 @@
 #include "cost_models/host_gemm_model.hpp"
 #include "cost_models/memory_model.hpp"
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,13 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
 /// kernels of training by what it is of what these reach.
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use);
+
+/// Attention of a training step by what was measured of a training library's kernel (`training_library`), on this
+/// device or on others of its generation, at `rate` times what that reaches. Nothing where it was not measured.
+/// @param library empty: of those that were, the one that reaches most
+std::optional<KernelEstimate> estimate_training_attention(Attention const& shape, Pass pass,
+                                                          AcceleratorProfile const& accelerator, double rate,
+                                                          std::string_view library = {});
 
 /// One decode step of attention in a variant "bf16/bf16", by `decode_model`; with nothing in the cache no quicker than
 /// memory brings the keys and values.

@@ -12,7 +12,6 @@
 namespace sextant {
 namespace {
 
-constexpr double backward_work = 2.5;  // arXiv:2307.08691 sec. 4.1: five products against two
 /// Of streaming kernels' rate, what products reach that write and read the scores of attention in memory. Source:
 /// PyTorch's attention without mask and dropout on A100 in flash2_a100_fwd_bwd_benchmark.png of FlashAttention: 36 to
 /// 46 TFLOP/s at head size 64, 53 to 86 at 128, which is bound by bytes in both.
@@ -93,13 +92,13 @@ Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& 
                std::max(score_products(a, pass, accelerator, framework),
                         (work.moved - between) / (rate * score_transfer_fraction));
     }
+    double const scale = framework.attention_scale.value;
+    if (auto const measured = estimate_training_attention(a, pass, accelerator, scale)) return measured->time;
     // Rotary embedding and the like, which a serving engine does in the same launch, are ops of their own here.
-    PrefillUse use{.library = AttentionLibrary::training,
-                   .work = 1,
-                   .rate = framework.attention_scale.value,
-                   .launch = accelerator.launch_latency.value};
+    PrefillUse use{
+        .library = AttentionLibrary::training, .work = 1, .rate = scale, .launch = accelerator.launch_latency.value};
     if (pass == Pass::backward) {
-        use.work = backward_work;
+        use.work = flash_backward_work;
         use.rate *= accelerator.attention_backward_efficiency.value / accelerator.attention_forward_efficiency.value;
     }
     return estimate_prefill(a, "bf16/bf16", accelerator, use).time;

@@ -11,9 +11,15 @@ namespace sextant {
 Seconds gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
                   AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
 
-/// Time of one pass of attention within a step. Fused kernels by `estimate_prefill` without the preparing kernels of a
-/// serving engine, its rate times the framework's `attention_scale`; backward 2.5 times the work at the rate of
-/// `attention_backward_efficiency` against the forward one. Unfused ones are batched products at 0.4 of peak plus the
+/// Of what the profiles of Hopper say of attention, what kernels of Ampere's instructions reach there
+/// (FlashAttention-2, Triton's): at most 35 % of the peak, 346 TFLOP/s, where the profiles have 574.
+/// Source: arXiv:2407.08608 sec. 1.
+inline constexpr double ampere_attention_on_hopper = 0.6;
+
+/// Time of one pass of attention within a step. Fused kernels by `estimate_training_attention`, else by
+/// `estimate_prefill` without the preparing kernels of a serving engine; the rate times the framework's
+/// `attention_scale`; backward 2.5 times the work at the rate of `attention_backward_efficiency` against the forward
+/// one. Unfused ones are batched products at 0.4 of peak plus the
 /// traffic of the score matrix. Source: arXiv:2307.08691 sec. 4.1; 0.4 assumed.
 Seconds attention_time(Attention const& attention, Pass pass, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework);

@@ -69,7 +69,8 @@ std::string kernel_introduction() {
         "\"fitted\" have been seen. Products in fp8 and nvfp4 were measured\nwith the quantisation of their "
         "activations, which is predicted with them.\n\n{}\n## Columns\n\nA table of kernel times is one of\n\n{}\n"
         "Times are in microseconds. `isl` + `past_kv` tokens are in the cache of a `generation` row; `context` is "
-        "causal prefill. TFLOP/s\ncount half of 4 b h s^2 d under a causal mask, the backward pass 2.5 times that.\n"
+        "causal prefill of `isl` tokens. TFLOP/s\ncount half of 4 b h s^2 d under a causal mask, the backward pass 2.5 "
+        "times that.\n"
         "`--rows` appends {}: `pred_low` and `pred_high` are the 80 % interval.\n",
         errors_text, interval_paragraph(ValidationKind::kernels), tables,
         code_list(appended_columns(ValidationKind::kernels)));

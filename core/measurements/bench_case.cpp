@@ -2,7 +2,7 @@
 #include "core/is_one_of.hpp"
 #include "core/measurements/bench_row.hpp"
 #include "core/measurements/kernel_row.hpp"
-#include "core/spec/kernel_constants.hpp"
+#include "core/spec/kernel_calibration.hpp"
 
 #include <fmt/format.h>
 
@@ -56,23 +56,28 @@ void read_attention(RowCells const& row, std::string const& kernel, KernelCase& 
         return;
     }
     std::string_view const library = library_of(kernel);
-    bool const backward = !library.empty() && kernel.ends_with("_backward");
-    if (library.empty() && kernel != "flash_forward")
+    bool const backward = kernel.ends_with("_backward");
+    if (library.empty() && kernel != "flash_forward" && kernel != "flash_backward")
         throw RowSkip(fmt::format("no fit of the attention '{}'", kernel));
-    if (row.count("causal").value_or(0) != 1) throw RowSkip("no model of attention without a causal mask");
-    if (row.count("seq_q") != keys) throw RowSkip("no model of prefill after tokens that are in the cache");
+    std::int64_t const queries = size(row, "seq_q");
+    bool const causal = row.count("causal").value_or(0) == 1;
+    if (queries > keys) throw RowSkip("seq_q is more than seq_kv");
     out.what = Attention{.batch = batch,
                          .heads = heads,
                          .kv_heads = kv_heads,
-                         .queries = keys,
+                         .queries = queries,
                          .keys = keys,
+                         .past = keys - queries,
                          .head_dim = head_dim,
-                         .value_head_dim = head_dim};
-    out.kind = "prefill " + out.variant;
-    if (library.empty()) return;
-    out.variant.clear();
+                         .value_head_dim = head_dim,
+                         .causal = causal ? Switch::on : Switch::off};
     if (backward) out.passes = TimedPasses::backward;
-    out.kind = fmt::format("attention, {}{}", library, backward ? ", backward" : "");
+    out.kind = library.empty() ? "prefill " + out.variant : fmt::format("attention, {}", library);
+    out.library = library;
+    if (!library.empty()) out.variant = fmt::format("{} {}", row.stated("dtype"), library);
+    if (!backward) return;
+    out.kind += ", backward";
+    out.variant += backward_variant;
 }
 
 /// The bytes are those that the benchmark counted: its rate times its time.

@@ -2,6 +2,8 @@
 
 #include "core/error.hpp"
 #include "core/measurements/bench_row.hpp"
+#include "core/ops/work.hpp"
+#include "core/spec/kernel_calibration.hpp"
 #include "core/text.hpp"
 
 #include <fmt/format.h>
@@ -89,12 +91,12 @@ void read_attention(RowCells const& row, KernelCase& out) {
         return;
     }
     if (kind != "context") throw RowSkip(fmt::format("unknown kind of attention '{}'", kind.substr(0, 40)));
-    if (past > 0) throw RowSkip("no model of prefill after tokens that are in the cache");
     out.what = Attention{.batch = batch,
                          .heads = heads,
                          .kv_heads = kv_heads,
                          .queries = length,
-                         .keys = length,
+                         .keys = length + past,
+                         .past = past,
                          .head_dim = head_dim,
                          .value_head_dim = head_dim};
     out.kind = "prefill " + out.variant;
@@ -112,33 +114,39 @@ void read_published(RowCells const& row, KernelCase& out) {
     bool const in_memory = kernel == "PyTorch";
     // With the scores in memory the whole square is computed, and a fused softmax masks in passing.
     if (in_memory && causal) throw RowSkip("no model of attention that adds a mask in 16 bits");
-    if (!in_memory && !causal) throw RowSkip("no model of a fused kernel without a causal mask");
     Attention attention{.batch = batch,
                         .heads = heads,
                         .kv_heads = heads,
                         .queries = length,
                         .keys = length,
                         .head_dim = head_dim,
-                        .value_head_dim = head_dim};
+                        .value_head_dim = head_dim,
+                        .causal = causal ? Switch::on : Switch::off};
     if (in_memory) {
         attention.kernel = AttentionKernel::unfused;
-        attention.causal = Switch::off;
-    } else if (kernel != "FlashAttention-2") {
+    } else if (kernel != "FlashAttention-2" && kernel != "FlashAttention-3" && lower_case(kernel) != "cudnn") {
         throw RowSkip(fmt::format("no model of the kernel {}", kernel.substr(0, 40)));
     }
-    if (pass != "fwd+bwd" && pass != "fwd") throw RowSkip(fmt::format("unknown pass '{}'", pass.substr(0, 40)));
-    bool const both = pass == "fwd+bwd";
-    if (both) out.passes = TimedPasses::both;
+    if (lower_case(row.text("dtype")).starts_with("fp8"))
+        throw RowSkip("no model of a training step's attention in fp8");
+    if (kernel == "FlashAttention-2") out.library = flash_attention_2;
+    if (pass == "fwd+bwd")
+        out.passes = TimedPasses::both;
+    else if (pass == "bwd")
+        out.passes = TimedPasses::backward;
+    else if (pass != "fwd")
+        throw RowSkip(fmt::format("unknown pass '{}'", pass.substr(0, 40)));
     // The figures' own count: half of 4 b h s^2 d under a causal mask, the backward pass 2.5 times that
     // (arXiv:2307.08691 sec. 4.1).
     auto const s = static_cast<double>(length);
     double const forward =
         (causal ? 2 : 4) * static_cast<double>(batch * heads) * s * s * static_cast<double>(head_dim);
     if (tflops && *tflops > 0)
-        out.measured = forward * (both ? 3.5 : 1) * units::flop / (*tflops * (units::TFLOP / units::s));
+        out.measured = forward * timed_work(out.passes) * units::flop / (*tflops * (units::TFLOP / units::s));
     out.what = attention;
     out.kind = in_memory ? "attention, unfused" : "attention, flash";
-    if (both) out.kind += ", with backward";
+    if (out.passes == TimedPasses::both) out.kind += ", with backward";
+    if (out.passes == TimedPasses::backward) out.kind += ", backward";
 }
 
 CacheState cache_of(KernelTable table, RowCells const& row) {
@@ -181,6 +189,15 @@ std::string_view mark_of(KernelTable table) {
 }
 
 }  // namespace
+
+double timed_work(TimedPasses passes) {
+    switch (passes) {
+        case TimedPasses::forward: return 1;
+        case TimedPasses::backward: return flash_backward_work;
+        case TimedPasses::both: return 1 + flash_backward_work;
+    }
+    return 1;
+}
 
 std::string_view name_of(KernelTable table) {
     switch (table) {

@@ -38,6 +38,8 @@ enum class Quantised : std::uint8_t { with_product, before };
 
 /// The passes that one time of attention has in it.
 enum class TimedPasses : std::uint8_t { forward, backward, both };
+/// The products of fused attention that a time has in it, against those of the forward pass.
+double timed_work(TimedPasses passes);
 
 /// One measured kernel in the words of the cost models.
 struct KernelCase {
@@ -45,6 +47,8 @@ struct KernelCase {
     CacheState cache = CacheState::hot;
     Quantised quantised = Quantised::with_product;
     TimedPasses passes = TimedPasses::forward;
+    std::string
+        library;  ///< of attention as a training step runs it: whose kernel, as `training_library`; empty: the fastest
     std::string
         variant;  ///< of a product its `GemmFormat`, of attention "bf16/fp8" (compute/cache), else the kernel's name
     std::string kind;  ///< "product bf16", "prefill bf16/fp8", "decode bf16/bf16 grouped", ...

@@ -37,20 +37,21 @@ struct GroupedGemm {
 };
 
 /// Scaled dot-product attention of `batch` sequences on one rank: queries [batch, heads, queries, head_dim], keys
-/// [batch, kv_heads, keys, head_dim], values [batch, kv_heads, keys, value_head_dim]; causal over the whole sequence.
+/// [batch, kv_heads, keys, head_dim], values [batch, kv_heads, keys, value_head_dim].
 struct Attention {
     std::int64_t batch = 0;
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;
     std::int64_t queries = 0;  ///< tokens of this rank (sequence / cp)
     std::int64_t keys = 0;     ///< tokens attended to (the whole sequence)
+    std::int64_t past = 0;     ///< of these, before the first query: what a chunk of a prompt finds in the cache
     std::int64_t window = 0;   ///< sliding window in tokens, 0: none
     std::int64_t pieces = 1;   ///< calls over equal parts of the keys (steps of ring attention)
     std::int64_t head_dim = 0;
     std::int64_t value_head_dim = 0;
     AttentionKernel kernel = AttentionKernel::flash;
     Switch dropout = Switch::off;
-    Switch causal = Switch::on;  ///< off: a softmax of scores in memory that knows of no mask reads all of them
+    Switch causal = Switch::on;  ///< over the whole sequence; off: every query sees every key
 };
 
 /// The recurrence of `heads` states [key_dim, value_dim] over `tokens` tokens of each of `batch` sequences on one rank,

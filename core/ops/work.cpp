@@ -47,7 +47,7 @@ Work attention_work(Attention const& a, Pass pass) {
         work.moved = (query_bytes + key_bytes) * B;
     } else {
         work.model = 2 * attended * flop;
-        work.executed = (flash ? 2.5 : 2.0) * forward * flop;
+        work.executed = (flash ? flash_backward_work : 2.0) * forward * flop;
         work.moved = 2 * (query_bytes + key_bytes) * B;
     }
     // Products write and read the scores, backward their gradients too.
@@ -112,9 +112,11 @@ std::int64_t attended_keys(Attention const& attention) {
 double causal_fraction(Attention const& attention) {
     double const window = static_cast<double>(attended_keys(attention));
     double const keys = static_cast<double>(attention.keys);
-    if (keys <= 0) return 1;
+    auto const past = static_cast<double>(attention.past);
+    if (keys <= past || attention.causal == Switch::off) return 1;
     // Query i sees min(i, window) keys: the mean over i, divided by the window.
-    return 1 - window / (2 * keys);
+    auto const seen_before = [&](double i) { return i < window ? i * i / (2 * window) : i - window / 2; };
+    return (seen_before(keys) - seen_before(past)) / (keys - past);
 }
 
 Work work_of(Op const& op, Pass pass) {

@@ -35,10 +35,15 @@ struct Work {
 /// three times the bytes (assumed, as of attention). Streaming ops: their bytes. Collectives: their size.
 Work work_of(Op const& op, Pass pass);
 
+/// Products of a fused attention's backward pass against those of its forward pass: five to two, the scores computed
+/// again among them. Source: arXiv:2307.08691 sec. 4.1.
+inline constexpr double flash_backward_work = 2.5;
+
 /// Mean number of keys a query attends to, counted the way MFU does (no causal saving): min(window, keys), or all.
 std::int64_t attended_keys(Attention const& attention);
 /// Fraction of `attended_keys` that a kernel which skips masked blocks computes: one half for a full causal square,
-/// near one for a window much shorter than the sequence.
+/// near one for a window much shorter than the sequence and where most keys lie before the first query; one without a
+/// mask.
 double causal_fraction(Attention const& attention);
 
 /// Scores of attention that has them in memory: those of every query with every key, whatever the mask and the window

@@ -16,6 +16,13 @@ KernelFit const* KernelCalibration::find(KernelKind kind, std::string_view varia
     return nullptr;
 }
 
+std::string_view training_library(std::string_view variant) {
+    auto const at = variant.find(" sdpa_");
+    if (at == std::string_view::npos) return {};
+    variant.remove_prefix(at + 1);
+    return variant.substr(0, variant.find('/'));
+}
+
 KernelCalibration read_kernel_calibration_file(std::string const& path) {
     return read_kernel_calibration(ObjectReader(JsonDocument::from_file(path)));
 }

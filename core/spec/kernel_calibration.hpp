@@ -56,6 +56,14 @@ struct KernelFit {
     TimeInterval outside{0.6, 1.8};         ///< elsewhere
 };
 
+/// What variants of attention end in that are of the backward pass: "bf16 sextant-bench/backward".
+inline constexpr std::string_view backward_variant = "/backward";
+/// Whose kernel a variant of attention is, as a training step runs it: "sdpa_flash" of "bf16 sdpa_flash/backward";
+/// empty: no training library's.
+std::string_view training_library(std::string_view variant);
+/// PyTorch's FlashAttention-2, which has Ampere's instructions on later devices too.
+inline constexpr std::string_view flash_attention_2 = "sdpa_flash";
+
 /// What the profiles of the devices of a class say, the median over them: against it the profile of another device
 /// scales the constants of the class. 0: not stated, nothing is scaled.
 struct ClassProfile {

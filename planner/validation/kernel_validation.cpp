@@ -43,10 +43,11 @@ char const* what_it_stands_on(KernelSupport support) {
     return "?";
 }
 
-/// What `attention_time` stands on: a fit of another library's kernel; of attention op by op, products and passes
-/// over memory.
+/// What `attention_time` stands on: a fit of a training library's kernel, else of a serving engine's; of attention op
+/// by op, products and passes over memory.
 KernelSupport support_of_training_attention(Attention const& a, AcceleratorProfile const& accelerator) {
     if (a.kernel != AttentionKernel::flash) return KernelSupport::by_class;
+    if (estimate_training_attention(a, Pass::forward, accelerator, 1)) return KernelSupport::by_class;
     return estimate_prefill(a, "bf16/bf16", accelerator, {.library = AttentionLibrary::training}).support;
 }
 
@@ -82,8 +83,27 @@ FrameworkTiming kernel_alone() {
     return timing;
 }
 
-KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator) {
+namespace {
+
+bool has_own_fit(KernelCase const& c, AcceleratorProfile const& accelerator) {
+    auto const& own = accelerator.kernels;
+    return own && !own->is_class() && own->find(KernelKind::prefill, c.variant) != nullptr;
+}
+
+/// Of a kernel that no fit is of: what a step's attention takes, of FlashAttention-2 with Ampere's instructions.
+Seconds training_time(Attention const& a, Pass pass, std::string_view library, AcceleratorProfile const& accelerator) {
+    bool const is_flash = a.kernel == AttentionKernel::flash && library == flash_attention_2;
+    if (is_flash)
+        if (auto const measured = estimate_training_attention(a, pass, accelerator, 1, library)) return measured->time;
     static FrameworkTiming const alone = kernel_alone();
+    FrameworkTiming timing = alone;
+    if (is_flash && accelerator.generation == "hopper") timing.attention_scale.value = ampere_attention_on_hopper;
+    return attention_time(a, pass, accelerator, timing);
+}
+
+}  // namespace
+
+KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator) {
     struct Visitor {
         KernelCase const& c;
         AcceleratorProfile const& accelerator;
@@ -99,10 +119,12 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
         KernelEstimate operator()(Attention const& a) const {
             if (c.variant.starts_with("fp8/") && !accelerator.peak.contains(Precision::fp8))
                 throw RowSkip(fmt::format("{} has no fp8 attention", accelerator.name));
-            if (!c.variant.empty()) return estimate_prefill(a, c.variant, accelerator, {});
+            bool const is_of_training = c.variant.empty() || !c.library.empty();
+            if (!is_of_training || has_own_fit(c, accelerator))
+                return estimate_prefill(a, c.variant, accelerator, {.work = timed_work(c.passes)});
             Seconds time;
-            if (c.passes != TimedPasses::backward) time += attention_time(a, Pass::forward, accelerator, alone);
-            if (c.passes != TimedPasses::forward) time += attention_time(a, Pass::backward, accelerator, alone);
+            if (c.passes != TimedPasses::backward) time += training_time(a, Pass::forward, c.library, accelerator);
+            if (c.passes != TimedPasses::forward) time += training_time(a, Pass::backward, c.library, accelerator);
             return {.time = time,
                     .factors = other_library_factors,
                     .support = support_of_training_attention(a, accelerator)};

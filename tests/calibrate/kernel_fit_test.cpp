@@ -4,6 +4,7 @@
 #include "core/quantile.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/kernel_time.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 #include "tests/sanitized.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <memory>
 #include <random>
 
 using namespace sextant;
@@ -514,4 +516,57 @@ TEST_CASE("fit_kernel: prefills say what the profiles of their devices state of 
         }
     KernelFit const fit = fit_kernel(rows, {.starts = 1, .with_residual = false});
     CHECK(fit.profile_efficiency == device.attention_forward_efficiency.value);
+}
+
+TEST_CASE("fit_kernel: a training library's attention, masked or not and backward, is what a step takes") {
+    AcceleratorProfile device = find_accelerator("a100-sxm-80gb", "test");
+    std::vector<double> constants;
+    for (KernelConstant const& c : kernel_constants(KernelKind::prefill))
+        constants.push_back(c.start);
+    constants[static_cast<std::size_t>(PrefillConstant::efficiency_128)] = 0.3;
+    KernelRates const rates = kernel_rates(device, Precision::bf16);
+    auto const shape_of = [](std::int64_t heads, std::int64_t length, Switch causal) {
+        return Attention{.batch = 1,
+                         .heads = heads,
+                         .kv_heads = heads,
+                         .queries = length,
+                         .keys = length,
+                         .head_dim = 128,
+                         .value_head_dim = 128,
+                         .causal = causal};
+    };
+    auto const known = [&](Attention const& shape, TimedPasses passes) {
+        double const slower = passes == TimedPasses::backward ? 1.25 : 1;
+        return slower * prefill_model(shape, rates, constants, {.work = timed_work(passes)});
+    };
+    auto const calibration = std::make_shared<KernelCalibration>();
+    calibration->devices = {device.name};
+    for (TimedPasses const passes : {TimedPasses::forward, TimedPasses::backward}) {
+        std::vector<KernelMeasurement> rows;
+        for (std::int64_t heads = 4; heads <= 64; heads *= 2)
+            for (std::int64_t length = 128; length <= 16384; length *= 2)
+                for (Switch const causal : {Switch::on, Switch::off}) {
+                    KernelCase row;
+                    row.what = shape_of(heads, length, causal);
+                    row.passes = passes;
+                    row.variant = passes == TimedPasses::backward ? "bf16 sdpa_x/backward" : "bf16 sdpa_x";
+                    row.measured = known(std::get<Attention>(row.what), passes);
+                    rows.push_back(*kernel_measurement(row, device));
+                }
+        calibration->fits.push_back(fit_kernel(rows, {.threads = 1, .starts = 1}));
+    }
+    device.kernels = calibration;
+    FrameworkTiming timing = neutral_timing();
+    auto const ratio = [&](Attention const& shape, Pass pass, TimedPasses passes) {
+        return attention_time(shape, pass, device, timing) / known(shape, passes);
+    };
+    for (Switch const causal : {Switch::on, Switch::off})
+        for (std::int64_t const length : {768, 3000, 12000}) {
+            Attention const shape = shape_of(24, length, causal);
+            CAPTURE(length, causal == Switch::on);
+            CHECK(ratio(shape, Pass::forward, TimedPasses::forward) == Approx(1).epsilon(0.1));
+            CHECK(ratio(shape, Pass::backward, TimedPasses::backward) == Approx(1).epsilon(0.1));
+        }
+    timing.attention_scale.value = 0.5;
+    CHECK(ratio(shape_of(24, 12000, Switch::on), Pass::forward, TimedPasses::forward) == Approx(2).epsilon(0.15));
 }

@@ -134,12 +134,16 @@ TEST_CASE("causal_fraction: agrees with counting the keys of every query", "[INV
     for (int i = 0; i < 100; ++i) {
         Attention a = square(1, 1, static_cast<std::int64_t>(16 + random() % 4096), 64);
         a.window = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(1 + random() % 5000);
+        a.past = random() % 2 == 0 ? 0 : static_cast<std::int64_t>(random()) % a.keys;
+        a.past = std::max<std::int64_t>(a.past, 0);
         double seen = 0;
-        for (std::int64_t query = 1; query <= a.keys; ++query)
+        for (std::int64_t query = a.past + 1; query <= a.keys; ++query)
             seen += static_cast<double>(std::min(query, attended_keys(a)));
-        double const counted = seen / static_cast<double>(a.keys) / static_cast<double>(attended_keys(a));
-        CAPTURE(a.keys, a.window);
+        double const counted = seen / static_cast<double>(a.keys - a.past) / static_cast<double>(attended_keys(a));
+        CAPTURE(a.keys, a.window, a.past);
         CHECK(causal_fraction(a) == Approx(counted).margin(0.51 / static_cast<double>(a.keys)));
+        a.causal = Switch::off;
+        CHECK(causal_fraction(a) == 1);
     }
 }
 

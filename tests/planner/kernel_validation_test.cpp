@@ -107,10 +107,12 @@ TEST_CASE("kernel rows: what no model covers is skipped with a reason") {
     CHECK(product("NVIDIA A100-SXM4-80GB", "fp8", "1,1,1,1").skip_reason == "a100-sxm-80gb has no fp8 products");
     CHECK(product("NVIDIA H200", "bfloat16", "1,,1,1").skip_reason == "n is not stated");
     CHECK(product("NVIDIA H200", "bfloat16", "0,1,1,1").skip_reason == "m is zero");
-    CHECK(predicted(attention_header, "s,NVIDIA H200,context,bfloat16,bfloat16,1,64,9,8,8,128,9").skip_reason ==
-          "no model of prefill after tokens that are in the cache");
-    CHECK(predicted(published_header, "s,A100,FlashAttention-2,bf16,fwd,0,128,512,1,16,100,").skip_reason ==
-          "no model of a fused kernel without a causal mask");
+    CHECK(predicted(published_header, "s,A100,FlashAttention-1,bf16,fwd,0,128,512,1,16,100,").skip_reason ==
+          "no model of the kernel FlashAttention-1");
+    CHECK(predicted(published_header, "s,H100,FlashAttention-3,fp8,fwd,0,128,512,1,16,100,").skip_reason ==
+          "no model of a training step's attention in fp8");
+    CHECK(predicted(published_header, "s,A100,FlashAttention-2,bf16,sideways,0,128,512,1,16,100,").skip_reason ==
+          "unknown pass 'sideways'");
     CHECK(predicted(published_header, "s,A100,PyTorch,bf16,fwd,1,128,512,1,16,100,").skip_reason ==
           "no model of attention that adds a mask in 16 bits");
 }
@@ -126,6 +128,37 @@ TEST_CASE("kernel rows: attention with the scores in memory runs the whole squar
     // Bound by the bytes of its scores: a head twice as wide takes hardly longer.
     CHECK(row("fwd+bwd", "128,2048,8").time->base() < 1.1 * p.time->base());
     CHECK(row("fwd", "64,2048,8").time->base() < 0.5 * p.time->base());
+}
+
+TEST_CASE("kernel rows: a fused kernel without a mask runs the whole square, and no diagonal for nothing") {
+    auto const row = [](char const* device, char const* kernel, char const* mask, char const* length) {
+        return predicted(published_header, std::string("s,") + device + "," + kernel + ",bf16,fwd+bwd," + mask +
+                                               ",128," + length + ",4,16,100,")
+            .time->base();
+    };
+    double const whole = row("A100", "FlashAttention-2", "0", "8192") / row("A100", "FlashAttention-2", "1", "8192");
+    CHECK(whole > 1.8);
+    CHECK(whole < 2);
+    // Short sequences are mostly diagonal.
+    double const brief = row("A100", "FlashAttention-2", "0", "512") / row("A100", "FlashAttention-2", "1", "512");
+    CHECK(brief < whole - 0.1);
+    // FlashAttention-2 has Ampere's instructions on Hopper too.
+    double const slower = row("H100", "FlashAttention-2", "1", "8192") / row("H100", "FlashAttention-3", "1", "8192");
+    CHECK(slower > 1.5);
+    CHECK(slower < 2);
+    CHECK(row("A100", "FlashAttention-2", "1", "8192") == row("A100", "cuDNN", "1", "8192"));
+}
+
+TEST_CASE("kernel rows: the last tokens of a prompt attend to those in the cache") {
+    auto const prefill = [](char const* length, char const* past) {
+        return predicted(attention_header, std::string("s,NVIDIA H200,context,bfloat16,bfloat16,1,") + length + "," +
+                                               past + ",64,8,128,99")
+            .time->base();
+    };
+    // Of 16,384 tokens the second half has three quarters of the work.
+    double const second = prefill("8192", "8192") / prefill("16384", "0");
+    CHECK(second == Approx(0.75).epsilon(0.1));
+    CHECK(prefill("8192", "8192") > 2.5 * prefill("8192", "0"));
 }
 
 TEST_CASE("kernel rows: decode reads isl + past_kv tokens of its cache, an fp8 one half of it") {

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/measurements/held_out.hpp"
 #include "core/measurements/kernel_row.hpp"
+#include "core/spec/kernel_calibration.hpp"
 #include "tests/catch.hpp"
 
 using namespace sextant;
@@ -138,17 +139,45 @@ TEST_CASE("bench rows: attention of a library is that of a training step, pass b
         {"heads", "32"},        {"kv_heads", "8"},   {"head_dim", "128"}, {"causal", "1"},
         {"cache", "hot"},       {"launch", "graph"}, {"median_us", "100"}};
     KernelCase const forward = case_of(row);
-    CHECK(forward.variant.empty());  // no kernel of a serving engine
+    CHECK(forward.variant == "bf16 sdpa_cudnn");
+    CHECK(forward.library == "sdpa_cudnn");
+    CHECK(training_library(forward.variant) == "sdpa_cudnn");
     CHECK(forward.kind == "attention, sdpa_cudnn");
     CHECK(forward.passes == TimedPasses::forward);
     row[3].second = "sdpa_flash_backward";
-    CHECK(case_of(row).kind == "attention, sdpa_flash, backward");
-    CHECK(case_of(row).passes == TimedPasses::backward);
+    KernelCase const backward = case_of(row);
+    CHECK(backward.kind == "attention, sdpa_flash, backward");
+    CHECK(backward.variant == "bf16 sdpa_flash/backward");
+    CHECK(backward.passes == TimedPasses::backward);
+    CHECK(training_library(backward.variant) == flash_attention_2);
     row[3].second = "flash_backward";
-    CHECK(skip_of(row) == "no fit of the attention 'flash_backward'");
-    row[3].second = "sdpa_flash_backward";
+    CHECK(case_of(row).variant == "bf16 sextant-bench/backward");
+    CHECK(training_library(case_of(row).variant).empty());
+    CHECK(case_of(row).library.empty());
+    row[3].second = "flash_sideways";
+    CHECK(skip_of(row) == "no fit of the attention 'flash_sideways'");
+}
+
+TEST_CASE("bench rows: attention without a mask and after tokens in the cache, held out with the causal one") {
+    std::vector<std::pair<std::string_view, std::string>> row{
+        {"bench", "attention"}, {"backend", "cuda"}, {"device", "x"},     {"kernel", "flash_forward"},
+        {"dtype", "bf16"},      {"batch", "2"},      {"seq_q", "1024"},   {"seq_kv", "1024"},
+        {"heads", "32"},        {"kv_heads", "8"},   {"head_dim", "128"}, {"causal", "1"},
+        {"cache", "hot"},       {"launch", "graph"}, {"median_us", "100"}};
+    KernelCase const causal = case_of(row);
     row[11].second = "0";
-    CHECK(skip_of(row) == "no model of attention without a causal mask");
+    KernelCase const full = case_of(row);
+    CHECK(std::get<Attention>(causal.what).causal == Switch::on);
+    CHECK(std::get<Attention>(full.what).causal == Switch::off);
+    CHECK(shape_hash(full) == shape_hash(causal));
+    CHECK(shape_mark(full) != shape_mark(causal));
+    row[6].second = "256";
+    Attention const chunk = std::get<Attention>(case_of(row).what);
+    CHECK(chunk.queries == 256);
+    CHECK(chunk.keys == 1024);
+    CHECK(chunk.past == 768);
+    row[6].second = "2048";
+    CHECK(skip_of(row) == "seq_q is more than seq_kv");
 }
 
 TEST_CASE("bench rows: JSON lines are the same rows, and a line that was cut off is dropped") {
