@@ -35,6 +35,7 @@ set(SEXTANT_MODEL_FILES
   models/deepseek-v3.2.json
   models/dots.llm1-142b.json
   models/ernie-4.5-21b-a3b.json
+  models/ernie-4.5-300b-a47b.json
   models/exaone-3.5-32b.json
   models/exaone-3.5-7.8b.json
   models/exaone-4.0-32b.json
@@ -142,6 +143,7 @@ set(SEXTANT_MODEL_FILES
   models/mistral-small-24b-2503.json
   models/mixtral-8x22b.json
   models/mixtral-8x7b.json
+  models/moonlight-16b-a3b.json
   models/mpt-30b.json
   models/mpt-7b.json
   models/nemotron-3-22b.json

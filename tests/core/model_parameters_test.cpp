@@ -146,6 +146,8 @@ TEST_CASE("parameters: what a token uses of a mixture is what its publisher says
                                                    whole("hunyuan-a13b", 13),
                                                    whole("dots.llm1-142b", 14),
                                                    whole("ernie-4.5-21b-a3b", 3),
+                                                   whole("ernie-4.5-300b-a47b", 47),
+                                                   whole("moonlight-16b-a3b", 3),
                                                    whole("grok-2", 115),
                                                    whole("arctic-480b", 17),
                                                    whole("granite-4.0-h-small", 9),

@@ -109,7 +109,14 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"inclusionAI/Ring-1T", "ling-1t"},
          {"allenai/Olmo-3-32B-Think", "olmo-3-32b"},
          {"tencent/Hunyuan-A13B-Instruct", "hunyuan-a13b"},
-         {"nvidia/Nemotron-H-8B-Base-8K", "nemotron-h-8b"}}));
+         {"nvidia/Nemotron-H-8B-Base-8K", "nemotron-h-8b"},
+         {"moonshotai/Moonlight-16B-A3B-Instruct", "moonlight-16b-a3b"},
+         {"baidu/ERNIE-4.5-300B-A47B-PT", "ernie-4.5-300b-a47b"},
+         {"mistralai/Devstral-Small-2505", "mistral-small-24b-2503"},
+         {"LGAI-EXAONE/EXAONE-4-32B", "exaone-4.0-32b"},
+         {"Mistral Large 2", "mistral-large-123b"},
+         {"MT-NLG", "megatron-530b"},
+         {"granite-3-8b", "granite-3.3-8b"}}));
     CHECK(called(name) == preset);
 }
 
