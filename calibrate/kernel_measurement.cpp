@@ -83,7 +83,7 @@ double model_seconds(KernelMeasurement const& row, std::span<double const> const
         }
         Seconds operator()(Attention const& a) const {
             return prefill_model(a, kernel_rates(device, two_byte_precision(device)), constants,
-                                 {.work = timed_work(row.row.passes)});
+                                 measured_use(row.variant, timed_work(row.row.passes), device));
         }
         Seconds operator()(DecodeAttention const& a) const {
             return decode_model(a, kernel_rates(device, two_byte_precision(device)), constants, row.row.cache);

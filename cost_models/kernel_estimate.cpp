@@ -320,6 +320,12 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     return out;
 }
 
+PrefillUse measured_use(std::string_view variant, double work, AcceleratorProfile const& accelerator) {
+    PrefillUse use{.work = work};
+    if (!training_library(variant).empty()) use.launch = accelerator.launch_latency.value;
+    return use;
+}
+
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use) {
     Choice choice = choose(accelerator, KernelKind::prefill, variant);
@@ -375,8 +381,9 @@ std::optional<KernelEstimate> estimate_training_attention(Attention const& shape
         if (of_generation) fit = find_training(*of_generation, pass, library);
     }
     if (fit == nullptr) return std::nullopt;
-    return estimate_prefill(shape, fit->variant, accelerator,
-                            {.work = pass == Pass::backward ? flash_backward_work : 1, .rate = rate});
+    PrefillUse use = measured_use(fit->variant, pass == Pass::backward ? flash_backward_work : 1, accelerator);
+    use.rate = rate;
+    return estimate_prefill(shape, fit->variant, accelerator, use);
 }
 
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,

@@ -49,6 +49,11 @@ enum class Quantising : std::uint8_t { apart, included };
 KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
                                 GemmUse const& use, Quantising quantising = Quantising::apart);
 
+/// What a kernel of this variant was asked for where it was measured: one of a training library starts within the
+/// device's launch latency, since its rows are too long to tell more of it.
+/// @param work matrix work against the forward pass of the same shape
+PrefillUse measured_use(std::string_view variant, double work, AcceleratorProfile const& accelerator);
+
 /// Fused attention over whole sequences in a variant "bf16/bf16" (compute/cache), by `prefill_model`; the rate of a
 /// device without measurements is scaled by its `attention_forward_efficiency` against that of those with, and of the
 /// kernels of training by what it is of what these reach.

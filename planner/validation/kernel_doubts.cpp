@@ -13,12 +13,16 @@
 namespace sextant {
 namespace {
 
+char const* mask_words(Attention const& a) { return a.causal == Switch::on ? "" : " without a mask"; }
+
 struct Text {
     KernelCase const& c;
     std::string operator()(Gemm const& g) const { return fmt::format("{} {} x {} x {}", c.variant, g.m, g.n, g.k); }
     std::string operator()(Attention const& a) const {
-        return fmt::format("prefill {}, batch {}, {} tokens, {}/{} heads of {}", c.variant, a.batch, a.queries, a.heads,
-                           a.kv_heads, a.head_dim);
+        std::string const past = a.past > 0 ? fmt::format(" after {}", a.past) : "";
+        return fmt::format("{}{}, batch {}, {} tokens{}, {}/{} heads of {}",
+                           c.variant.empty() ? "attention" : "prefill " + c.variant, mask_words(a), a.batch, a.queries,
+                           past, a.heads, a.kv_heads, a.head_dim);
     }
     std::string operator()(DecodeAttention const& a) const {
         return fmt::format("decode {}, batch {}, {} tokens, {}/{} heads of {}", c.variant, a.batch, a.keys, a.heads,
@@ -36,7 +40,8 @@ struct Series {
 struct SeriesOf {
     Series operator()(Gemm const& g) const { return {fmt::format("n{} k{}", g.n, g.k), static_cast<double>(g.m)}; }
     Series operator()(Attention const& a) const {
-        return {fmt::format("prefill b{} h{} {} d{}", a.batch, a.heads, a.kv_heads, a.head_dim),
+        return {fmt::format("prefill b{} h{} {} d{} after {}{}", a.batch, a.heads, a.kv_heads, a.head_dim, a.past,
+                            mask_words(a)),
                 static_cast<double>(a.queries)};
     }
     Series operator()(DecodeAttention const& a) const {
@@ -95,7 +100,7 @@ struct ExtentsOf {
         return {"", {static_cast<double>(g.m), static_cast<double>(g.n), static_cast<double>(g.k)}};
     }
     Extents operator()(Attention const& a) const {
-        return {fmt::format("prefill d{}", a.head_dim),
+        return {fmt::format("prefill d{}{}", a.head_dim, mask_words(a)),
                 {static_cast<double>(a.batch), static_cast<double>(a.queries), static_cast<double>(a.heads),
                  static_cast<double>(a.kv_heads)}};
     }
@@ -133,9 +138,9 @@ void compare_with_larger(std::vector<Sized>& entries, std::vector<std::string>& 
 
 std::string kernel_text(KernelCase const& c) {
     return std::visit(Text{c}, c.what) + (c.cache == CacheState::cold ? ", cold" : "") +
-           (c.passes == TimedPasses::both       ? ", with backward"
-            : c.passes == TimedPasses::backward ? ", backward"
-                                                : "");
+           (c.passes == TimedPasses::both                            ? ", with backward"
+            : c.passes == TimedPasses::backward && c.variant.empty() ? ", backward"
+                                                                     : "");
 }
 
 std::vector<std::string> kernel_doubts(std::vector<std::optional<KernelCase>> const& cases) {

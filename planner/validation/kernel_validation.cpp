@@ -95,8 +95,7 @@ Seconds training_time(Attention const& a, Pass pass, std::string_view library, A
     bool const is_flash = a.kernel == AttentionKernel::flash && library == flash_attention_2;
     if (is_flash)
         if (auto const measured = estimate_training_attention(a, pass, accelerator, 1, library)) return measured->time;
-    static FrameworkTiming const alone = kernel_alone();
-    FrameworkTiming timing = alone;
+    FrameworkTiming timing = kernel_alone();
     if (is_flash && accelerator.generation == "hopper") timing.attention_scale.value = ampere_attention_on_hopper;
     return attention_time(a, pass, accelerator, timing);
 }
@@ -121,7 +120,8 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
                 throw RowSkip(fmt::format("{} has no fp8 attention", accelerator.name));
             bool const is_of_training = c.variant.empty() || !c.library.empty();
             if (!is_of_training || has_own_fit(c, accelerator))
-                return estimate_prefill(a, c.variant, accelerator, {.work = timed_work(c.passes)});
+                return estimate_prefill(a, c.variant, accelerator,
+                                        measured_use(c.variant, timed_work(c.passes), accelerator));
             Seconds time;
             if (c.passes != TimedPasses::backward) time += training_time(a, Pass::forward, c.library, accelerator);
             if (c.passes != TimedPasses::forward) time += training_time(a, Pass::backward, c.library, accelerator);

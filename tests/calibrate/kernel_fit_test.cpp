@@ -537,7 +537,8 @@ TEST_CASE("fit_kernel: a training library's attention, masked or not and backwar
     };
     auto const known = [&](Attention const& shape, TimedPasses passes) {
         double const slower = passes == TimedPasses::backward ? 1.25 : 1;
-        return slower * prefill_model(shape, rates, constants, {.work = timed_work(passes)});
+        return slower * prefill_model(shape, rates, constants,
+                                      {.work = timed_work(passes), .launch = device.launch_latency.value});
     };
     auto const calibration = std::make_shared<KernelCalibration>();
     calibration->devices = {device.name};
