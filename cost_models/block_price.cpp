@@ -289,7 +289,7 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
         price.kept[i] = block.kept(policy, formats_);
-        price.offloaded[i] = block.kept(policy, formats_, plan.offloaded_activations);
+        price.offloaded[i] = block.offloaded(policy, formats_, plan.offloaded_activations);
         if (policy != Recompute::none)
             price.rerun[i] = price_pass(block, plan,
                                         {.pass = Pass::forward,
@@ -308,17 +308,7 @@ PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
     priced.embedding = price(blocks.embedding, plan, HostFloor::none);
     priced.head = price(blocks.head, plan, HostFloor::none);
     priced.mtp = price(blocks.mtp, plan, HostFloor::none);
-    if (blocks.offloaded_share < 1) {
-        auto const take_share = [&](BlockPrice& block) {
-            for (Bytes& bytes : block.offloaded)
-                bytes *= blocks.offloaded_share;
-        };
-        std::for_each(priced.layers.begin(), priced.layers.end(), take_share);
-        for (BlockPrice* const block : {&priced.embedding, &priced.head, &priced.mtp})
-            take_share(*block);
-    }
     priced.tied_output_copy = blocks.tied_output_copy;
-    priced.offloaded_share = blocks.offloaded_share;
     return priced;
 }
 

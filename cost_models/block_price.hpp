@@ -77,7 +77,6 @@ struct PricedBlocks {
     BlockPrice head;
     BlockPrice mtp;
     LocalParameters tied_output_copy;
-    double offloaded_share = 1;  ///< as `BlockSet`'s, and in `BlockPrice::offloaded`
 };
 
 /// The groups of a plan placed on a cluster (Megatron-LM's rank order: tp, cp, dp, pp; experts: expert tp, ep, expert

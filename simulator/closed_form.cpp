@@ -23,7 +23,7 @@ constexpr std::int64_t most_slots_of_a_report = 500'000;
 void set_in_flight(StageLoad& load, StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan,
                    std::int64_t rank, MomentStore& moments) {
     load.in_flight = held_at_most(run.chunk_shares, pipeline, plan, rank, moments);
-    if (offloads_in_part(plan))
+    if (would_offload_in_part(plan))
         load.in_flight_on_device = held_at_most(run.device_shares, pipeline, plan, rank, moments);
 }
 
@@ -34,7 +34,7 @@ StageLoad load_of(StageCost const& run, PipelineCost const& pipeline, ParallelPl
     set_in_flight(load, run, pipeline, plan, rank, moments);
     if (traits_of(plan.schedule).split_backward == Switch::off) return load;
     std::vector<std::int64_t> const chunks = chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank);
-    std::vector<double> shares = offloads_in_part(plan) ? run.offloaded_shares : run.chunk_shares;
+    std::vector<double> shares = would_offload_in_part(plan) ? run.offloaded_shares : run.chunk_shares;
     if (shares.empty()) shares.assign(chunks.size(), 1 / as_double(static_cast<std::int64_t>(chunks.size())));
     // Where a chunk trains nothing, nothing waits for the weight half.
     for (std::size_t c = 0; c < chunks.size(); ++c)
@@ -225,7 +225,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     auto const tp = as_double(plan.tp);
     double const tokens = as_double(plan.micro_batch) * as_double(workload_.sequence) / as_double(plan.cp);
     load.layers = as_double(run.content.layers);
-    load.offloaded_share = shape.blocks.offloaded_share;
+    load.offloaded_share = offloaded_share(plan, model_.layer_count());
     add_weights(load, shape, run.content, plan);
     if (run.content.head) {
         load.logits =
@@ -241,7 +241,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
                   pairs_on_rank(plan.pp, plan.vpp, microbatches(plan, workload_), run.first) > 0);
     if (load.pairs) load.between_halves[2] = 0;
     stage.chunk_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan);
-    if (offloads_in_part(plan)) {
+    if (would_offload_in_part(plan)) {
         stage.device_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan, Activations::on_device);
         stage.offloaded_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan, Activations::offloaded);
     }

@@ -133,7 +133,7 @@ BlockProgram write_block(StepProgram& program, Block const& block, ClosedForm& f
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
         result.kept[i] = block.kept(policy, formats);
-        result.offloaded[i] = block.kept(policy, formats, plan.offloaded_activations);
+        result.offloaded[i] = block.offloaded(policy, formats, plan.offloaded_activations);
     }
     for (Recompute const policy : {Recompute::selective, Recompute::full})
         result.rerun[static_cast<std::size_t>(policy)] =
@@ -205,9 +205,6 @@ StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
     program.blocks.push_back(write_block(program, blocks.embedding, form, plan, HostFloor::none));
     program.blocks.push_back(write_block(program, blocks.head, form, plan, HostFloor::none));
     program.blocks.push_back(write_block(program, blocks.mtp, form, plan, HostFloor::none));
-    for (BlockProgram& block : program.blocks)
-        for (Bytes& bytes : block.offloaded)
-            bytes *= blocks.offloaded_share;
 
     std::size_t layer = 0;
     std::vector<std::int64_t> const recomputed = recomputed_layers(plan, layout);

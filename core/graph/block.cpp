@@ -121,8 +121,11 @@ BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, Sequence
     set.embedding = build_embedding(model, plan, sequence);
     set.head = build_head(model, plan, sequence);
     set.mtp = build_mtp(model, plan, sequence);
-    if (offloads_some_layers(plan))
-        set.offloaded_share = static_cast<double>(plan.offload_layers) / static_cast<double>(model.layer_count());
+    double const share = offloaded_share(plan, model.layer_count());
+    for (Block& layer : set.layers)
+        layer.offloaded_share = share;
+    for (Block* const end : {&set.embedding, &set.head, &set.mtp})
+        end->offloaded_share = share;
     if (model.tied_embeddings)
         set.tied_output_copy = local_parameters({{.name = "output copy",
                                                   .rows = model.vocab,

@@ -87,6 +87,7 @@ struct Block {
     std::vector<SavedTensor> saved;
     LocalParameters parameters;  ///< that are trained
     FrozenWeights frozen;
+    double offloaded_share = 1;  ///< of the model's layers whose activations are offloaded, where some are: the mean
 
     /// Work of one pass over all ops that are not communication.
     [[nodiscard]] Work work(Pass pass) const;
@@ -95,6 +96,10 @@ struct Block {
     /// Bytes kept for the backward pass under a recompute policy, of these groups; the input is one of them.
     [[nodiscard]] Bytes kept(Recompute recompute, KeptFormats const& formats = {},
                              ActivationGroups groups = all_activations) const;
+    /// Of these, what lies in host memory where activations of these groups are offloaded.
+    [[nodiscard]] Bytes offloaded(Recompute recompute, KeptFormats const& formats, ActivationGroups groups) const {
+        return offloaded_share * kept(recompute, formats, groups);
+    }
 };
 
 /// True if this recompute policy runs `rerun` ops again.
@@ -138,7 +143,6 @@ struct BlockSet {
     Block mtp;
     LocalParameters tied_output_copy;  ///< tied output matrix: a last stage without the embedding holds a copy, with
                                        ///< optimizer state unless it is frozen
-    double offloaded_share = 1;        ///< of the layers whose activations are offloaded, where some are: the mean
 };
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 

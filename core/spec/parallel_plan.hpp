@@ -126,8 +126,13 @@ constexpr bool offloads_some_activations(ParallelPlan const& plan) {
 constexpr bool offloads_some_layers(ParallelPlan const& plan) {
     return offloads_activations(plan) && plan.offload_layers > 0;
 }
-constexpr bool offloads_in_part(ParallelPlan const& plan) {
-    return offloads_some_activations(plan) || offloads_some_layers(plan);
+/// What the same settings say of where activations would be offloaded: a search prices both ways by one pipeline.
+/// Whether in part, and of how many of the model's layers.
+constexpr bool would_offload_in_part(ParallelPlan const& plan) {
+    return plan.offloaded_activations != all_activations || plan.offload_layers > 0;
+}
+constexpr double offloaded_share(ParallelPlan const& plan, std::int64_t layers) {
+    return plan.offload_layers > 0 ? static_cast<double>(plan.offload_layers) / static_cast<double>(layers) : 1;
 }
 
 /// One training sequence: its tokens, and how far they attend. Documents that are packed into a sequence attend to

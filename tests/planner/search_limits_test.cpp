@@ -1,6 +1,7 @@
 #include "planner/ranking.hpp"
 #include "planner/relaxation.hpp"
 #include "planner/search.hpp"
+#include "simulator/closed_form.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -89,6 +90,30 @@ TEST_CASE("search: what is offloaded must fit into host memory", "[INV-26]") {
         CHECK(c.estimate.memory.host <= 2 * units::GB);
     for (Candidate const& c : roomy.best)
         CHECK(c.estimate.memory.host > Bytes{});
+}
+
+TEST_CASE("search: a plan that offloads in part is admitted by what it holds on its own", "[INV-26]") {
+    for (bool const by_layers : {false, true}) {
+        Question question;
+        question.constraints.offload = {Offload::none, Offload::activations};
+        if (by_layers)
+            question.constraints.base.offload_layers = 8;
+        else
+            question.constraints.base.offloaded_activations = {ActivationGroup::layer_input};
+        ClosedForm form(question.model, question.workload, question.machine, question.framework, Precision::bf16);
+        std::size_t offloading = 0;
+        for (double const gigabytes : {12.0, 16.0, 20.0, 30.0}) {
+            question.limit.usable = gigabytes * units::GB;
+            for (Candidate const& c : question.answer().best) {
+                StepEstimate const alone = form.evaluate(c.plan);
+                CAPTURE(by_layers, gigabytes, c.plan.pp, c.plan.vpp, name_of(c.plan.schedule));
+                CHECK(question.limit.admits(alone.memory));
+                CHECK(alone.peak().base() == Approx(c.estimate.peak().base()));
+                if (offloads_activations(c.plan)) ++offloading;
+            }
+        }
+        CHECK(offloading > 10);
+    }
 }
 
 TEST_CASE("search: misfits do not fit, the smallest is the least and the fastest is near", "[INV-26]") {
