@@ -1,6 +1,8 @@
 #include "calibrate/kernel_measurement.hpp"
 
+#include "core/ops/work.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/training_attention.hpp"
 
 #include <fmt/format.h>
 
@@ -25,6 +27,10 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
         out.variant += fmt::format("/{}", name_of(sharing_of(std::get<DecodeAttention>(row.what))));
     }
     return out;
+}
+
+double timed_flops(Attention const& shape, TimedPasses passes) {
+    return timed_work(passes) * work_of(Op{.name = "attention", .what = shape}, Pass::forward).executed.base();
 }
 
 namespace {

@@ -24,6 +24,9 @@ struct KernelMeasurement {
 /// a time, formats the device has no peak for).
 std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device);
 
+/// FLOPs of fused attention in the passes that a row has timed.
+double timed_flops(Attention const& shape, TimedPasses passes);
+
 /// Whether decodes of these rows that read several times what the last-level cache holds do so faster than memory can
 /// bring it, one in four or more: their kernel cannot have read what the table says.
 bool outruns_memory(std::vector<KernelMeasurement> const& rows);

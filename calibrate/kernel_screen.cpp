@@ -3,7 +3,6 @@
 #include "calibrate/kernel_fit.hpp"
 #include "calibrate/row_screen.hpp"
 #include "core/error.hpp"
-#include "core/ops/work.hpp"
 #include "core/quantile.hpp"
 #include "cost_models/attention_model.hpp"
 #include "cost_models/kernel_estimate.hpp"
@@ -48,9 +47,7 @@ Seconds least_computing(KernelMeasurement const& row) {
     }
     auto const* a = std::get_if<Attention>(&row.row.what);
     if (a == nullptr) return {};
-    double const flops =
-        timed_work(row.row.passes) * work_of(Op{.name = "attention", .what = *a}, Pass::forward).executed.base();
-    return flops / kernel_rates(device, two_byte_precision(device)).peak * units::s;
+    return timed_flops(*a, row.row.passes) / kernel_rates(device, two_byte_precision(device)).peak * units::s;
 }
 
 /// The same with what comes from memory, which may lie in a cache: the weights of a product, keys and values.

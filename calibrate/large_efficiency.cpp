@@ -1,7 +1,6 @@
 #include "calibrate/large_efficiency.hpp"
 
 #include "core/error.hpp"
-#include "core/ops/work.hpp"
 #include "core/quantile.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
@@ -38,8 +37,7 @@ double large_efficiency(std::vector<KernelMeasurement const*> const& rows) {
             products.push_back(flops / seconds / kernel_rates(*row->device, format).peak);
             if (flops >= large_product && std::min({g->m, g->n, g->k}) >= 2048) reached.push_back(products.back());
         } else if (auto const* a = std::get_if<Attention>(&row->row.what)) {
-            double const flops = timed_work(row->row.passes) *
-                                 work_of(Op{.name = "attention", .what = *a}, Pass::forward).executed.base();
+            double const flops = timed_flops(*a, row->row.passes);
             if (flops >= large_attention && a->head_dim == 128 && a->keys >= 2048)
                 reached.push_back(flops / seconds / kernel_rates(*row->device, two_byte_precision(*row->device)).peak);
         }

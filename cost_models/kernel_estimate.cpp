@@ -320,12 +320,6 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     return out;
 }
 
-PrefillUse measured_use(std::string_view variant, double work, AcceleratorProfile const& accelerator) {
-    PrefillUse use{.work = work};
-    if (!training_library(variant).empty()) use.launch = accelerator.launch_latency.value;
-    return use;
-}
-
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use) {
     Choice choice = choose(accelerator, KernelKind::prefill, variant);
@@ -350,40 +344,6 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
     keep_below_peak(out, work_of(Op{.name = "attention", .what = shape}, Pass::forward).executed.base() * use.work,
                     peak, choice);
     return out;
-}
-
-namespace {
-
-/// The fit of the library's kernel in this pass; of no library in particular, the one that reaches most of the peak.
-KernelFit const* find_training(KernelCalibration const& in, Pass pass, std::string_view library) {
-    KernelFit const* best = nullptr;
-    for (KernelFit const& fit : in.fits) {
-        if (fit.kind != KernelKind::prefill) continue;
-        std::string_view const of = training_library(fit.variant);
-        bool const is_backward = fit.variant.ends_with(backward_variant);
-        if (of.empty() || is_backward != (pass == Pass::backward) || (!library.empty() && of != library)) continue;
-        if (best == nullptr || fit.large_efficiency > best->large_efficiency) best = &fit;
-    }
-    return best;
-}
-
-}  // namespace
-
-std::optional<KernelEstimate> estimate_training_attention(Attention const& shape, Pass pass,
-                                                          AcceleratorProfile const& accelerator, double rate,
-                                                          std::string_view library) {
-    auto const& own = accelerator.kernels;
-    if (own == nullptr) return std::nullopt;
-    KernelFit const* fit = own->generation == "*" ? nullptr : find_training(*own, pass, library);
-    std::shared_ptr<KernelCalibration const> of_generation;
-    if (fit == nullptr && !own->is_class()) {
-        of_generation = shipped_kernel_calibration("class-" + accelerator.generation);
-        if (of_generation) fit = find_training(*of_generation, pass, library);
-    }
-    if (fit == nullptr) return std::nullopt;
-    PrefillUse use = measured_use(fit->variant, pass == Pass::backward ? flash_backward_work : 1, accelerator);
-    use.rate = rate;
-    return estimate_prefill(shape, fit->variant, accelerator, use);
 }
 
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,

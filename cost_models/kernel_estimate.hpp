@@ -8,7 +8,6 @@
 #include "cost_models/host_gemm_model.hpp"
 #include "cost_models/memory_model.hpp"
 
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -49,23 +48,11 @@ enum class Quantising : std::uint8_t { apart, included };
 KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
                                 GemmUse const& use, Quantising quantising = Quantising::apart);
 
-/// What a kernel of this variant was asked for where it was measured: one of a training library starts within the
-/// device's launch latency, since its rows are too long to tell more of it.
-/// @param work matrix work against the forward pass of the same shape
-PrefillUse measured_use(std::string_view variant, double work, AcceleratorProfile const& accelerator);
-
 /// Fused attention over whole sequences in a variant "bf16/bf16" (compute/cache), by `prefill_model`; the rate of a
 /// device without measurements is scaled by its `attention_forward_efficiency` against that of those with, and of the
 /// kernels of training by what it is of what these reach.
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use);
-
-/// Attention of a training step by what was measured of a training library's kernel (`training_library`), on this
-/// device or on others of its generation, at `rate` times what that reaches. Nothing where it was not measured.
-/// @param library empty: of those that were, the one that reaches most
-std::optional<KernelEstimate> estimate_training_attention(Attention const& shape, Pass pass,
-                                                          AcceleratorProfile const& accelerator, double rate,
-                                                          std::string_view library = {});
 
 /// One decode step of attention in a variant "bf16/bf16", by `decode_model`; with nothing in the cache no quicker than
 /// memory brings the keys and values.

@@ -2,6 +2,7 @@
 
 #include "core/ops/work.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/training_attention.hpp"
 
 #include <algorithm>
 #include <array>

@@ -324,12 +324,12 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
         throw InputError("--keep-activations: '{}', but --recompute is '{}' (it needs full)", o.keep_activations,
                          o.recompute);
     c.offload = names<Offload>(o.offload, "--offload", offload_from);
-    if (!o.offload_activations.empty() && !is_one_of(c.offload, Offload::activations) &&
-        !is_one_of(c.offload, Offload::optimizer_and_activations))
+    bool const offloads =
+        is_one_of(c.offload, Offload::activations) || is_one_of(c.offload, Offload::optimizer_and_activations);
+    if (!o.offload_activations.empty() && !offloads)
         throw InputError("--offload-activations: '{}', but --offload is '{}' (it needs activations)",
                          o.offload_activations, o.offload.empty() ? "none" : o.offload);
-    if (o.offload_layers > 0 && !is_one_of(c.offload, Offload::activations) &&
-        !is_one_of(c.offload, Offload::optimizer_and_activations))
+    if (o.offload_layers > 0 && !offloads)
         throw InputError("--offload-layers: {}, but --offload is '{}' (it needs activations)", o.offload_layers,
                          o.offload.empty() ? "none" : o.offload);
     c.cp_modes = names<ContextParallel>(o.cp_mode, "--cp-mode", context_parallel_from);

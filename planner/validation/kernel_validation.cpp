@@ -4,6 +4,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "cost_models/kernel_time.hpp"
+#include "cost_models/training_attention.hpp"
 #include "planner/validation/kernel_doubts.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +48,6 @@ char const* what_it_stands_on(KernelSupport support) {
 /// by op, products and passes over memory.
 KernelSupport support_of_training_attention(Attention const& a, AcceleratorProfile const& accelerator) {
     if (a.kernel != AttentionKernel::flash) return KernelSupport::by_class;
-    if (estimate_training_attention(a, Pass::forward, accelerator, 1)) return KernelSupport::by_class;
     return estimate_prefill(a, "bf16/bf16", accelerator, {.library = AttentionLibrary::training}).support;
 }
 

@@ -43,6 +43,13 @@ std::vector<std::pair<std::string_view, std::string>> product(std::string backen
             {"median_us", "12.5"}};
 }
 
+std::vector<std::pair<std::string_view, std::string>> attention(std::string kernel) {
+    return {{"bench", "attention"}, {"backend", "cuda"}, {"device", "x"},     {"kernel", std::move(kernel)},
+            {"dtype", "bf16"},      {"batch", "2"},      {"seq_q", "1024"},   {"seq_kv", "1024"},
+            {"heads", "32"},        {"kv_heads", "8"},   {"head_dim", "128"}, {"causal", "1"},
+            {"cache", "hot"},       {"launch", "graph"}, {"median_us", "100"}};
+}
+
 KernelCase case_of(std::vector<std::pair<std::string_view, std::string>> const& cells) {
     CsvTable const table = parse_bench_rows(header() + line(cells), "rows.csv");
     REQUIRE(kernel_table_of(table) == KernelTable::bench);
@@ -133,11 +140,7 @@ TEST_CASE("bench rows: a cold kernel of a GPU is taken without its start, which 
 }
 
 TEST_CASE("bench rows: attention of a library is that of a training step, pass by pass") {
-    std::vector<std::pair<std::string_view, std::string>> row{
-        {"bench", "attention"}, {"backend", "cuda"}, {"device", "x"},     {"kernel", "sdpa_cudnn_forward"},
-        {"dtype", "bf16"},      {"batch", "2"},      {"seq_q", "1024"},   {"seq_kv", "1024"},
-        {"heads", "32"},        {"kv_heads", "8"},   {"head_dim", "128"}, {"causal", "1"},
-        {"cache", "hot"},       {"launch", "graph"}, {"median_us", "100"}};
+    auto row = attention("sdpa_cudnn_forward");
     KernelCase const forward = case_of(row);
     CHECK(forward.variant == "bf16 sdpa_cudnn");
     CHECK(forward.library == "sdpa_cudnn");
@@ -159,11 +162,7 @@ TEST_CASE("bench rows: attention of a library is that of a training step, pass b
 }
 
 TEST_CASE("bench rows: attention without a mask and after tokens in the cache, held out with the causal one") {
-    std::vector<std::pair<std::string_view, std::string>> row{
-        {"bench", "attention"}, {"backend", "cuda"}, {"device", "x"},     {"kernel", "flash_forward"},
-        {"dtype", "bf16"},      {"batch", "2"},      {"seq_q", "1024"},   {"seq_kv", "1024"},
-        {"heads", "32"},        {"kv_heads", "8"},   {"head_dim", "128"}, {"causal", "1"},
-        {"cache", "hot"},       {"launch", "graph"}, {"median_us", "100"}};
+    auto row = attention("flash_forward");
     KernelCase const causal = case_of(row);
     row[11].second = "0";
     KernelCase const full = case_of(row);
