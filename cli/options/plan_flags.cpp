@@ -137,6 +137,10 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
     app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy,
                  "loss in one kernel (default: not)")
         ->group("Plan");
+    app.add_flag("--fp8-activation-input,!--no-fp8-activation-input", o.fp8_activation_input,
+                 "keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's "
+                 "activation_func_fp8_input_store; default: not)")
+        ->group("Plan");
     app.add_option("--loss-chunks", o.loss_chunks,
                    "parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: "
                    "torchtitan 0.3 has 8; default: 1)")

@@ -101,6 +101,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.attention = attention_of(o);
     plan.dropout = o.dropout ? Switch::on : Switch::off;
     plan.fused_cross_entropy = o.fused_cross_entropy ? Switch::on : Switch::off;
+    plan.fp8_activation_input = o.fp8_activation_input ? Switch::on : Switch::off;
     plan.loss_chunks = o.loss_chunks;
     if (!o.moe_dispatcher.empty()) plan.dispatcher = dispatcher_from(o.moe_dispatcher, "--moe-dispatcher");
     if (!o.gradients.empty()) plan.gradients = gradient_format_from(o.gradients, "--gradients");

@@ -38,6 +38,7 @@ struct PlanOptions {
     std::optional<bool> flash_attention;
     bool dropout = false;
     bool fused_cross_entropy = false;
+    bool fp8_activation_input = false;
     std::int64_t loss_chunks = 1;
     std::vector<std::int64_t> stage_layers;
     std::optional<std::int64_t> lora_rank;  ///< absent: every weight is trained

@@ -24,7 +24,7 @@ Fault fault(Detail detail, PlanProblem problem, fmt::format_string<Args...> form
     return PlanFault{problem, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& workload) {
+Fault check_positive(Detail detail, ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
     struct Named {
         char const* name;
         std::int64_t value;
@@ -55,6 +55,10 @@ Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& wo
         return fault(detail, PlanProblem::not_positive,
                      "gradients in bf16 with precision {} (bf16, fp8 or fp4, whose weights are in bf16)",
                      name_of(plan.precision));
+    if (plan.fp8_activation_input == Switch::on && !model.mlp.gated)
+        return fault(detail, PlanProblem::not_positive,
+                     "the input of an activation in fp8 is for gated feed-forwards (SwiGLU), which {} does not have",
+                     model.name);
     if (!goes_with(plan.optimizer, plan.precision))
         return fault(detail, PlanProblem::not_positive, "{}", optimizer_refusal(plan.optimizer, plan.precision));
     if (plan.optimizer == Optimizer::muon && offloads_optimizer(plan))
@@ -269,7 +273,7 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
 }
 
 Fault check_all(Detail detail, ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
-    if (auto found = check_positive(detail, plan, workload)) return found;
+    if (auto found = check_positive(detail, model, plan, workload)) return found;
     if (auto found = check_tensor(detail, model, plan)) return found;
     if (auto found = check_sequence(detail, model, plan, workload)) return found;
     if (auto found = check_experts(detail, model, plan)) return found;

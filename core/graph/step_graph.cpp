@@ -144,6 +144,7 @@ std::string digest(StepGraph const& graph) {
     if (offloads_some_activations(p)) hash.add(p.offloaded_activations.bits());
     if (offloads_some_layers(p)) hash.add(p.offload_layers);
     if (graph.workload.document > 0) hash.add(graph.workload.document);
+    if (p.fp8_activation_input == Switch::on) hash.add(std::int64_t{1});
     if (p.gradients != GradientFormat::usual) hash.add(static_cast<std::int64_t>(p.gradients));
     if (p.adapters.on())
         for (std::int64_t const v :

@@ -91,6 +91,7 @@ struct ParallelPlan {
     Optimizer optimizer = Optimizer::adamw;
     Precision precision = Precision::bf16;
     GradientFormat gradients = GradientFormat::usual;
+    Switch fp8_activation_input = Switch::off;  ///< what a gated feed-forward's activation reads is kept in fp8
     Switch dropout = Switch::off;
     Switch fused_cross_entropy = Switch::off;
     std::int64_t loss_chunks = 1;  ///< parts of a microbatch whose logits, loss and gradients are made one by one

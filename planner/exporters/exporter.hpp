@@ -63,6 +63,7 @@ public:
     void leave_out_named_activations();
     /// For a framework that offloads the activations of all layers alike.
     void leave_out_offload_layers();
+    void leave_out_activation_input();
     /// For a framework whose files do not say what gradients are added up in.
     void leave_out_gradients();
 

@@ -285,6 +285,7 @@ Export write(LaunchPlan const& launch) {
     t.leave_out_adapters();
     t.leave_out_named_activations();
     t.leave_out_offload_layers();
+    t.leave_out_activation_input();
     translate_pipeline(t, launch);
     translate_layout(t);
     translate_tensor_parallelism(t, launch.model);

@@ -160,6 +160,7 @@ std::vector<std::string> differing_fields(ParallelPlan const& a, ParallelPlan co
     compare(&ParallelPlan::gradients, "gradients");
     compare(&ParallelPlan::dropout, "dropout");
     compare(&ParallelPlan::fused_cross_entropy, "fused_cross_entropy");
+    compare(&ParallelPlan::fp8_activation_input, "fp8_activation_input");
     compare(&ParallelPlan::loss_chunks, "loss_chunks");
     compare(&ParallelPlan::stage_layers, "stage_layers");
     if (a.adapters.rank != b.adapters.rank) {

@@ -81,6 +81,7 @@ void translate_recompute(Translation& t, ModelSpec const& model) {
     t.replace(&ParallelPlan::kept_activations, p.kept_activations & remat_keeps, "kept_activations",
               "a policy keeps {} of a layer, or some of these", activations_text(remat_keeps, ", "));
     t.leave_out_offload_layers();
+    t.leave_out_activation_input();
     if (RematPolicy const policy = remat_policy_of(p); offloads_activations(p)) {
         if (policy.offloaded.empty()) p.offload = offloads_optimizer(p) ? Offload::optimizer : Offload::none;
         p.offloaded_activations = policy.offloaded;

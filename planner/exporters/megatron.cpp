@@ -106,6 +106,7 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
     lines.option("--attention-backend", megatron_attention_backend(p, launch.model));
     if (p.attention == AttentionKernel::eager) lines.flag("--no-masked-softmax-fusion");
     if (p.fused_cross_entropy == Switch::on) lines.flag("--cross-entropy-loss-fusion");
+    if (p.fp8_activation_input == Switch::on) lines.flag("--activation-func-fp8-input-store");
     lines.option("--attention-dropout", p.dropout == Switch::on ? "0.1" : "0");
     lines.option("--hidden-dropout", p.dropout == Switch::on ? "0.1" : "0");
     bool const half = p.precision != Precision::fp32 && p.precision != Precision::tf32;

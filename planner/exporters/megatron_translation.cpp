@@ -3,6 +3,7 @@
 #include "cost_models/weight_copies.hpp"
 #include "planner/expert_overlap.hpp"
 #include "planner/exporters/megatron_attention.hpp"
+#include "planner/exporters/megatron_model.hpp"
 
 namespace sextant {
 namespace {
@@ -90,6 +91,18 @@ void translate_state(Translation& t, ModelSpec const& model) {
     if (offloads_activations(p) && (p.pp > 1 || p.recompute != Recompute::none))
         t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
                   "activations are offloaded without pipeline stages and without recompute only; they stay");
+}
+
+/// The kernel that has it is SwiGLU's. Source: Megatron-LM, `megatron/core/transformer/mlp.py` and the arguments that
+/// `megatron/training/arguments.py` makes of TransformerConfig.
+void translate_activation(Translation& t, ModelSpec const& model) {
+    if (t.plan.fp8_activation_input == Switch::off) return;
+    if (activation_of(model) != Activation::silu)
+        t.leave_out_activation_input();
+    else
+        t.cannot("fp8_activation_input",
+                 "releases that do not yet make arguments of every field of TransformerConfig refuse "
+                 "--activation-func-fp8-input-store: there the field is set in the script");
 }
 
 void translate_loss(Translation& t) {
@@ -187,6 +200,7 @@ void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
     translate_recompute(t);
     translate_state(t, launch.model);
     translate_dispatcher(t);
+    translate_activation(t, launch.model);
     translate_loss(t);
     translate_megatron_attention(t, launch);
     note_refusals(t, launch);

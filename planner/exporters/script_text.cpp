@@ -36,6 +36,11 @@ void Translation::leave_out_offload_layers() {
             "activations of all layers are offloaded, and not those of {}", plan.offload_layers);
 }
 
+void Translation::leave_out_activation_input() {
+    replace(&ParallelPlan::fp8_activation_input, Switch::off, "fp8_activation_input",
+            "what an activation reads is kept as it is, in 16 bit");
+}
+
 void Translation::leave_out_gradients() {
     replace(&ParallelPlan::gradients, GradientFormat::usual, "gradients",
             "these files do not choose what gradients are added up and sent in");

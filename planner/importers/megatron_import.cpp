@@ -255,6 +255,7 @@ void read_kernels(ArgumentReader& in, ForeignPlan& out) {
     ParallelPlan& p = out.plan;
     p.fused_cross_entropy = in.flag("--cross-entropy-loss-fusion") ? Switch::on : Switch::off;
     static_cast<void>(in.text("--cross-entropy-fusion-impl"));
+    p.fp8_activation_input = in.flag("--activation-func-fp8-input-store") ? Switch::on : Switch::off;
     std::string const recipe = in.text("--fp8-recipe").value_or("delayed");
     if (in.text("--fp8-format"))
         p.precision = recipe == "mxfp8"       ? Precision::mxfp8

@@ -1,8 +1,12 @@
 #include "planner/validation/row_adapters.hpp"
 
 #include "core/text.hpp"
+#include "simulator/closed_form.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
 
 namespace sextant {
 namespace {
@@ -27,12 +31,32 @@ Usual usual_of(TrainingRow const& row) {
     return {16, attention_targets(), "usual for LoRA"};
 }
 
+bool fits(TrainingCase const& c) {
+    Bytes const usable =
+        c.framework->memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;
+    ClosedForm form(c.model, c.workload, *c.cluster, *c.framework, c.plan.precision);
+    std::vector<StageMemory> const stages = memory_by_stage(form, c.plan);
+    return std::all_of(stages.begin(), stages.end(),
+                       [&](StageMemory const& stage) { return stage.reserved() <= usable; });
+}
+
 }  // namespace
 
 bool trains_adapters(TrainingRow const& row) { return lower_case(row.model).find("lora") != std::string::npos; }
 
 bool is_mlperf_adapters(TrainingRow const& row) {
     return trains_adapters(row) && row.source_id.starts_with("mlperf-lora");
+}
+
+void narrow_until_it_fits(TrainingRow const& row, TrainingCase& out) {
+    // FP8_ACT or FP8_ACTIVATION of configurations that are written for one device: Dell's for two nodes of B200
+    // (training_results_v5.1), those for one of H200 (tp 1, cp 2). Others leave the 0 of the common one.
+    if (!is_mlperf_adapters(row) || out.cluster->accelerator.vendor != "NVIDIA" || fits(out)) return;
+    TrainingCase narrow = out;
+    narrow.plan.fp8_activation_input = Switch::on;
+    if (!fits(narrow)) return;
+    out.plan = narrow.plan;
+    out.assumptions.emplace_back("inputs of activations in fp8, without which it does not fit");
 }
 
 void apply_adapters(TrainingRow const& row, TrainingCase& out) {

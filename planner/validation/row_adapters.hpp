@@ -11,6 +11,10 @@ bool trains_adapters(TrainingRow const& row);
 /// is then among the assumptions. Nothing for a row that trains every weight. @pre precision is set.
 void apply_adapters(TrainingRow const& row, TrainingCase& out);
 
+/// Has a submission to MLPerf's LoRA benchmark keep what activations read in fp8 where its device would not hold it
+/// otherwise. @pre the plan is valid.
+void narrow_until_it_fits(TrainingRow const& row, TrainingCase& out);
+
 /// What a submission to MLPerf's LoRA benchmark does and does not say in its row: format, framework, recompute.
 bool is_mlperf_adapters(TrainingRow const& row);
 

@@ -146,6 +146,12 @@ std::optional<std::int64_t> near_multiple(double value, std::int64_t step) {
     return multiple;
 }
 
+/// The row with the length of sequences that it states in its notes.
+TrainingRow with_notes(TrainingRow row) {
+    if (!row.seq_len) row.seq_len = row.note_number("; sequence ");
+    return row;
+}
+
 /// Time and tokens a second of a step make its tokens: with them the batch follows from the length of sequences, or the
 /// length from the batch.
 TrainingRow with_tokens_of_a_step(TrainingRow const& row, std::vector<std::string>& assumptions) {
@@ -284,7 +290,7 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
     out.kinship = named.kinship;
     if (named.kinship == Kinship::kin)
         out.assumptions.push_back(fmt::format("constants of {} for a framework like it", family));
-    if (family == fallback_family && (is_mlperf_adapters(row) || is_mlperf_nemo(row))) {
+    if (family == fallback_family && is_mlperf(row)) {
         family = "megatron";
         out.assumptions.emplace_back("NeMo, from which the submissions of this benchmark are derived");
     }
@@ -333,7 +339,7 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
 TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
     if (!as_stated.unreadable.empty()) throw RowSkip("unusable cell: " + as_stated.unreadable);
     TrainingCase out;
-    TrainingRow const row = with_tokens_of_a_step(as_stated, out.assumptions);
+    TrainingRow const row = with_tokens_of_a_step(with_notes(as_stated), out.assumptions);
     out.model = model_of(row, out.assumptions);
     out.cluster = cluster_of(row, out);
     out.framework = on_devices(framework_of(row, out), out.cluster->accelerator.generation);

@@ -14,14 +14,16 @@ namespace sextant {
 namespace {
 
 constexpr std::int64_t gpt2_vocabulary = 50257;
+/// After the name of a model that was cut to some of its layers.
+constexpr std::string_view truncated = "(truncated)";
 
 /// The preset that the row's name means; each is read once.
 ModelSpec const* preset_named(std::string const& model) {
     static std::mutex guard;
     static auto* const specs = new std::map<std::string, ModelSpec>;
-    // Adapters make another plan of the same shape.
+    // Adapters make another plan of the same shape, and layers that were left out are counted in the row.
     std::string shape = lower_case(model);
-    for (std::string_view const word : {"qlora", "lora"})
+    for (std::string_view const word : {std::string_view("qlora"), std::string_view("lora"), truncated})
         if (auto const at = shape.find(word); at != std::string::npos) shape.replace(at, word.size(), " ");
     auto const name = preset_called(shape);
     if (!name) return nullptr;
@@ -33,9 +35,13 @@ ModelSpec const* preset_named(std::string const& model) {
 
 bool agrees(std::optional<std::int64_t> const& cell, std::int64_t value) { return !cell || *cell == value; }
 
+bool is_truncated(TrainingRow const& row) { return lower_case(row.model).find(truncated) != std::string::npos; }
+
 /// True if no stated dimension contradicts the preset.
 bool fits(TrainingRow const& row, ModelSpec const& preset) {
-    return agrees(row.layers, preset.layer_count()) && agrees(row.hidden, preset.hidden) &&
+    bool const has_layers =
+        is_truncated(row) ? row.layers.value_or(0) <= preset.layer_count() : agrees(row.layers, preset.layer_count());
+    return has_layers && agrees(row.hidden, preset.hidden) &&
            agrees(row.heads, preset.attention.heads) &&
            (!row.kv_heads || preset.attention.latent || *row.kv_heads == preset.attention.kv_heads) &&
            (!row.ffn_hidden || preset.moe || *row.ffn_hidden == preset.mlp.intermediate) &&
@@ -180,9 +186,11 @@ void refuse_other_architectures(TrainingRow const& row) {
     if (arch.find("encoder-decoder") != std::string::npos || name_has(row, "t5"))
         throw RowSkip("encoder-decoder model: only decoders here");
     if (name_has(row, "bert")) throw RowSkip("encoder model (BERT): only decoders here");
+    if (row.notes_have("section \"HF + Deepspeed"))
+        throw RowSkip("Hugging Face's model under DeepSpeed of 2021, which is no model of Megatron-DeepSpeed");
     if (name_has(row, "flextron")) throw RowSkip("elastic model: no such model here");
     if (name_has(row, "distill")) throw RowSkip("distillation holds a teacher model as well");
-    if (name_has(row, "(truncated)") && !row.layers) throw RowSkip("layers is not stated");
+    if (is_truncated(row) && !row.layers) throw OpenCellSkip(OpenCell::layers);
 }
 
 }  // namespace
@@ -197,6 +205,7 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
             "hybrid of attention and recurrent layers, whose order is not stated, and no preset of that name");
     if (usable && (mixture || is_hybrid(row) || !is_complete(row) || name_has(row, "nemotron"))) {
         ModelSpec model = *preset;
+        if (is_truncated(row)) model.layers.resize(static_cast<std::size_t>(TrainingRow::need(row.layers, "layers")));
         if (!is_complete(row) && !mixture) assumptions.emplace_back("dimensions of the preset of that name");
         std::int64_t const sequence = TrainingRow::need(row.seq_len, "seq_len");
         if (model.position == PositionKind::learned && model.max_positions < sequence)

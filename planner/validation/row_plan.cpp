@@ -30,7 +30,8 @@ bool shards_weights(TrainingCase const& c) { return c.framework->usual.zero == 3
 /// Replicas alone: each accelerator holds the model, or a shard of its state.
 bool is_only_replicated(TrainingRow const& row, TrainingCase const& c) {
     bool const shards_state = row.zero_stage.value_or(0) > 0 && c.framework->name != "megatron";
-    return row.zero_stage.value_or(0) == 3 || shards_weights(c) || shards_state || row.framework_has("ddp");
+    return row.zero_stage.value_or(0) == 3 || shards_weights(c) || shards_state || row.framework_has("ddp") ||
+           row.framework_has("flash-attn training code");
 }
 
 /// tp and pp, which a row may leave out where the rest of it tells: what the accelerators and the other degrees leave,
@@ -57,7 +58,7 @@ std::pair<std::int64_t, std::int64_t> model_degrees(TrainingRow const& row, std:
         out.assumptions.emplace_back(fmt::format("{} 1 where only {} is stated", open, row.tp ? "tp" : "pp"));
         out.has_to_fit = fmt::format("{} is not stated, and the model does not fit with 1", open);
     } else {
-        throw RowSkip("tp is not stated");
+        throw OpenCellSkip(OpenCell::degrees);
     }
     return with_open(1);
 }
@@ -87,14 +88,6 @@ void apply_degrees(TrainingRow const& row, TrainingCase& out) {
     }
 }
 
-/// Microbatches of a step that the notes state.
-std::optional<std::int64_t> accumulation_steps(TrainingRow const& row) {
-    for (std::string_view const key :
-         {"gradient_accumulation_steps=", "grad_accum=", "grad_acc=", "accumulate_grad_batches=", "num_microbatches="})
-        if (auto const steps = row.note_number(key)) return steps;
-    return std::nullopt;
-}
-
 /// NVIDIA's fine-tuning rows train on packed SQuAD: the speed pages of NeMo say so, and it is the dataset of the same
 /// recipes' performance mode, which the recipes of DGX Cloud run.
 bool is_packed_squad(TrainingRow const& row) {
@@ -115,7 +108,7 @@ void apply_batch(TrainingRow const& row, TrainingCase& out) {
         plan.micro_batch = TrainingRow::need(row.micro_batch, "micro_batch");
     else if (row.global_batch && *row.global_batch == plan.dp)
         plan.micro_batch = 1;
-    else if (auto const steps = accumulation_steps(row); steps && *steps > 0 &&
+    else if (auto const steps = row.accumulation_steps(); steps && *steps > 0 &&
                                                          row.global_batch.value_or(0) >= plan.dp * *steps &&
                                                          *row.global_batch % (plan.dp * *steps) == 0)
         plan.micro_batch = *row.global_batch / (plan.dp * *steps);
@@ -248,7 +241,7 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     }
     // grad_reduce_in_fp32 is False in the recipes whose speed NVIDIA publishes (NeMo's scripts/performance, those of
     // Megatron-Bridge) and in its submissions to MLPerf (pretrain.py of training_results_v5.0).
-    bool const by_nvidia = row.source_id.starts_with("nvidia-") || is_mlperf_nemo(row);
+    bool const by_nvidia = row.source_id.starts_with("nvidia-") || is_mlperf(row);
     if (by_nvidia && plan.precision != Precision::fp16 && !plan.adapters.on()) {
         plan.gradients = GradientFormat::bf16;
         out.assumptions.emplace_back("gradients in bf16, as in NVIDIA's performance recipes");
@@ -318,6 +311,7 @@ void plan_of(TrainingRow const& row, TrainingCase& out) {
     } catch (InputError const& error) {
         throw RowSkip(error.what());
     }
+    narrow_until_it_fits(row, out);
 }
 
 }  // namespace sextant

@@ -102,10 +102,7 @@ Precision scaled_fp8(std::string const& text, AcceleratorProfile const& accelera
 
 }  // namespace
 
-bool is_mlperf_nemo(TrainingRow const& row) {
-    // config_DGXB200_8x8x1xtp1pp1cp2_8b.sh: nodes, accelerators of one, micro-batch, layout.
-    return row.source_id.starts_with("mlperf") && row.notes_have("config_") && row.notes_have("xtp");
-}
+bool is_mlperf(TrainingRow const& row) { return row.source_id.starts_with("mlperf"); }
 
 Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     std::string const text = lower_case(row.precision);
@@ -124,7 +121,12 @@ Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     if (!text.empty()) throw RowSkip("precision '" + row.precision + "' is not known here");
     bool const has_fp8 = out.cluster->accelerator.peak.contains(Precision::fp8);
     std::string const& family = out.framework->name;
-    if (has_fp8 && (is_mlperf_adapters(row) || is_mlperf_nemo(row))) {
+    // Submissions in fp4 are of NVIDIA's devices that have it, and say so in the names of their configurations:
+    // config_DGXB200_8x8x1xtp1pp1cp2_8b.sh has nodes, accelerators of one, micro-batch and layout.
+    bool const names_configuration = row.notes_have("config_") && row.notes_have("xtp");
+    bool const may_be_fp4 =
+        out.cluster->accelerator.peak.contains(Precision::fp4) && out.cluster->accelerator.vendor != "AMD";
+    if (has_fp8 && is_mlperf(row) && (is_mlperf_adapters(row) || names_configuration || !may_be_fp4)) {
         out.assumptions.emplace_back("fp8 as every submission of this benchmark that states a precision");
         return Precision::fp8;
     }

@@ -9,8 +9,8 @@ namespace sextant {
 /// that would be a guess.
 Precision precision_of(TrainingRow const& row, TrainingCase& out);
 
-/// A submission to MLPerf that runs one of NVIDIA's configurations of NeMo, by the name of its file.
-bool is_mlperf_nemo(TrainingRow const& row);
+/// A submission to MLPerf Training. They are derived from NVIDIA's, in NeMo.
+bool is_mlperf(TrainingRow const& row);
 
 /// Sets the recompute policy from spellings like "full:uniform:1", "selective: every 2nd layer", "remat_policy=full".
 /// @throws RowSkip for policies that cannot be expressed.

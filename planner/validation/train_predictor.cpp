@@ -137,15 +137,19 @@ TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, Op
     std::vector<Predicted> fitting;
     std::set<std::string> refused;  // why a value cannot have been that of such a run, or the row cannot be predicted
     bool predicted = false;
-    for (TrainingRow const& filled : fillings(row, cell)) {
-        try {
-            Predicted one = predict_stated(filled);
-            predicted = true;
-            if (one.prediction.time && one.prediction.fits == true) fitting.push_back(std::move(one));
-        } catch (RowSkip const& skip) {
-            refused.insert(skip.what());
-        } catch (InputError const& error) {
-            refused.insert(error.what());
+    std::vector<std::vector<TrainingRow>> const groups = fillings(row, cell);
+    if (groups.empty()) throw RowSkip(fmt::format("{} is not stated", name_of(cell)));
+    for (auto group = groups.begin(); group != groups.end() && fitting.empty(); ++group) {
+        for (TrainingRow const& filled : *group) {
+            try {
+                Predicted one = predict_stated(filled);
+                predicted = true;
+                if (one.prediction.time && one.prediction.fits == true) fitting.push_back(std::move(one));
+            } catch (RowSkip const& skip) {
+                refused.insert(skip.what());
+            } catch (InputError const& error) {
+                refused.insert(error.what());
+            }
         }
     }
     if (!predicted && refused.size() == 1) throw RowSkip(*refused.begin());

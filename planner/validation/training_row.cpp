@@ -179,6 +179,13 @@ std::optional<std::int64_t> TrainingRow::note_number(std::string_view prefix) co
     return value;
 }
 
+std::optional<std::int64_t> TrainingRow::accumulation_steps() const {
+    for (std::string_view const key :
+         {"gradient_accumulation_steps=", "grad_accum=", "grad_acc=", "accumulate_grad_batches=", "num_microbatches="})
+        if (auto const steps = note_number(key)) return steps;
+    return std::nullopt;
+}
+
 std::int64_t TrainingRow::need(std::optional<std::int64_t> const& cell, std::string_view name) {
     return sextant::need(cell, name);
 }

@@ -33,6 +33,8 @@ struct TrainingRow {
     [[nodiscard]] bool notes_have(std::string_view phrase) const;
     /// The number after `prefix` in the notes ("mtp-num-layers=1"), or nothing.
     [[nodiscard]] std::optional<std::int64_t> note_number(std::string_view prefix) const;
+    /// Microbatches of a step that the notes state, or nothing.
+    [[nodiscard]] std::optional<std::int64_t> accumulation_steps() const;
     /// The value of the cell. @throws RowSkip "<name> is not stated".
     [[nodiscard]] static std::int64_t need(std::optional<std::int64_t> const& cell, std::string_view name);
 };

@@ -241,6 +241,7 @@ TEST_CASE("estimate: options act in the direction they should", "[INV-15]") {
     CHECK(peak(half) < peak(layers_away("24")));
     CHECK(peak(half) > peak(layers_away("96")));
     CHECK_FALSE(base.at("plan").contains("offload_layers"));
+    CHECK_FALSE(base.at("plan").contains("fp8_activation_input"));
     Json const narrow = answer(gpt3 + Arguments{"--gradients", "bf16"});
     CHECK(narrow.at("plan").at("gradients") == "bf16");
     CHECK(number(narrow, "iteration_time_s") <= number(base, "iteration_time_s"));

@@ -234,6 +234,33 @@ TEST_CASE("inputs of fp8 products are kept narrow where the framework does so, o
     CHECK(narrow(mixture(2048, 1, 8, 2, 5632), "dispatched tokens") == NarrowInput::instead);
 }
 
+TEST_CASE("what a gated activation reads is kept in fp8 where asked, by a kernel that writes it and one that reads it",
+          "[INV-6]") {
+    ParallelPlan plan;
+    auto const difference = [&](ModelSpec const& model, auto figure) {
+        plan.fp8_activation_input = Switch::off;
+        double const usual = figure(layer_of(model, plan));
+        plan.fp8_activation_input = Switch::on;
+        return figure(layer_of(model, plan)) - usual;
+    };
+    auto const kept = [](Block const& block) { return block.kept(Recompute::none).base(); };
+    auto const moved = [](Block const& block) {
+        return block.work(Pass::forward).moved.base() + block.work(Pass::backward).moved.base();
+    };
+    double const values = 2.0 * 4096 * 14336;  // gate and up of 4,096 tokens
+    ModelSpec const dense = llama(4096, 32, 8, 1, 14336);
+    CHECK(difference(dense, kept) == -values);
+    CHECK(difference(dense, moved) == Approx(6 * values));
+    ModelSpec const experts = mixture(2048, 1, 8, 2, 5632);
+    double const routed = 2.0 * 2 * 4096 * 5632;
+    CHECK(difference(experts, kept) == -routed);
+    CHECK(difference(experts, moved) == Approx(6 * routed));
+    plan.tp = 2, plan.sequence_parallel = Switch::on;
+    CHECK(difference(dense, kept) == -values / 2);
+    auto const same = [](Block const& block) { return block.kept(Recompute::full).base(); };
+    CHECK(difference(dense, same) == 0);
+}
+
 TEST_CASE("tokens that are sent once per domain leave no copies beside the experts' inputs", "[INV-6]") {
     ModelSpec const model = mixture(2048, 1, 8, 2, 5632);
     ParallelPlan plan;

@@ -193,6 +193,7 @@ TEST_CASE("digest: equal for equal input, different when anything about the work
         [](auto&, auto& p, auto&) { p.gradients = GradientFormat::bf16; },
         [](auto&, auto& p, auto&) { p.dropout = Switch::on; },
         [](auto&, auto& p, auto&) { p.fused_cross_entropy = Switch::on; },
+        [](auto&, auto& p, auto&) { p.fp8_activation_input = Switch::on; },
         [](auto&, auto& p, auto&) { p.loss_chunks = 8; },
         [](auto&, auto&, auto& w) { w.sequence = 4096; },
         [](auto&, auto&, auto& w) { w.global_batch = 128; },

@@ -85,6 +85,48 @@ TEST_CASE("rows of MLPerf's adapters: NeMo in fp8 where neither is stated, with 
     CHECK(c.assumptions.size() >= 2);
 }
 
+TEST_CASE("rows of MLPerf's adapters keep inputs of activations in fp8 where they would not fit") {
+    TrainingRow row = complete_row();
+    row.source_id = "mlperf-lora70b";
+    row.model = "Llama-2-70B LoRA";
+    row.layers = row.hidden = row.ffn_hidden = row.heads = row.kv_heads = row.head_dim = row.vocab = std::nullopt;
+    row.framework = "NVIDIA NeMo";
+    row.precision = "FP8";
+    row.notes = "LoRA rank-16 attention adapters, packed 8k sequences (MLPerf reference)";
+    row.seq_len = 8192;
+    row.global_batch = 8;
+    auto const narrow = [&](char const* gpu) {
+        row.gpu = gpu;
+        TrainingCase const c = built(row);
+        bool const said = std::count(c.assumptions.begin(), c.assumptions.end(),
+                                     "inputs of activations in fp8, without which it does not fit") == 1;
+        CHECK(said == (c.plan.fp8_activation_input == Switch::on));
+        return said;
+    };
+    CHECK(narrow("B200"));
+    CHECK_FALSE(narrow("B300"));
+    CHECK_FALSE(narrow("MI325X"));
+    CHECK_FALSE(narrow("A100-80GB"));  // nor with it
+    row.source_id = "other";
+    CHECK_FALSE(narrow("B200"));
+}
+
+TEST_CASE("rows of MLPerf's pretraining: NeMo, in fp8 where the device has nothing narrower to be submitted in") {
+    TrainingRow row = complete_row();
+    row.source_id = "mlperf-pretrain";
+    row.framework = "PyTorch, ROCm 7.0.1";
+    row.precision = "";
+    for (char const* const gpu : {"H200", "MI355X"}) {
+        row.gpu = gpu;
+        CHECK(built(row).framework->name == "megatron");
+        CHECK(built(row).plan.precision == Precision::fp8);
+    }
+    row.gpu = "B200";
+    CHECK_THROWS_WITH(built(row), "precision is not stated");
+    row.notes = "config_DGXB200_1x8x2xtp1pp1cp1_8b.sh";
+    CHECK(built(row).plan.precision == Precision::fp8);
+}
+
 TEST_CASE("a row whose notes say that its peak is what was allocated is held against that") {
     TrainingRow row = complete_row();
     CHECK(built(row).memory_quantity == MemoryQuantity::reserved_fullest);

@@ -282,6 +282,72 @@ TEST_CASE("a blank micro-batch is filled where no usual one that fits makes a di
           "micro_batch is not stated, and usual ones that fit differ by more than 20 %");
 }
 
+TEST_CASE("degrees that are not stated are those that batch and accumulation leave room for") {
+    TrainingRow row = complete_row();
+    row.dp = row.tp = row.pp = row.cp = row.micro_batch = std::nullopt;
+    auto const predicted = [&](std::int64_t batch, std::int64_t steps) {
+        row.global_batch = batch;
+        row.notes = "gradient_accumulation_steps=" + std::to_string(steps);
+        return TrainPredictor().predict(row);
+    };
+    auto const stated = [&](std::int64_t tp, std::int64_t cp, std::int64_t micro_batch, std::int64_t batch) {
+        TrainingRow whole = complete_row();
+        whole.tp = tp, whole.cp = cp, whole.dp = 8 / (tp * cp);
+        whole.micro_batch = micro_batch, whole.global_batch = batch;
+        return TrainPredictor().predict(whole);
+    };
+    // 16 sequences in two steps: one on each of eight ranks at a time, or two of each in one.
+    CHECK(*predicted(16, 2).time == *stated(1, 1, 1, 16).time);
+    CHECK(*predicted(16, 1).time == *stated(1, 1, 2, 16).time);
+    // Four ranks at a time: two accelerators share a sequence, by tp or by cp.
+    RowPrediction const shared = predicted(16, 4);
+    REQUIRE(shared.skip_reason.empty());
+    CHECK_FALSE(shared.ran);
+    CHECK(shared.memory_reason == "tp is not stated");
+    for (RowPrediction const& one : {stated(2, 1, 1, 16), stated(1, 2, 1, 16)}) {
+        CHECK(*one.time >= shared.interval->low * *shared.time);
+        CHECK(*one.time <= shared.interval->high * *shared.time);
+    }
+    row.notes = "";
+    CHECK(TrainPredictor().predict(row).skip_reason == "tp is not stated");
+}
+
+TEST_CASE("the layers of a truncated model are stated, or make no difference to its rate") {
+    TrainingRow row = complete_row();
+    row.model = "Llama-3-70B (truncated)";
+    row.hidden = 8192, row.ffn_hidden = 28672, row.heads = 64, row.kv_heads = 8, row.vocab = 128256;
+    row.gpu = "H200";
+    row.layers = 4;
+    CHECK(built(row).model.layer_count() == 4);
+    row.layers.reset();
+    row.iter_time_s.reset();
+    row.model_tflops_per_gpu = 400;
+    row.global_batch = 1024;
+    RowPrediction const open = TrainPredictor().predict(row);
+    REQUIRE(open.skip_reason.empty());
+    CHECK(open.memory_reason == "layers is not stated");
+    row.dp = 2, row.pp = 4, row.global_batch = 16;  // one layer on a stage with the output matrix, or four
+    CHECK(TrainPredictor().predict(row).skip_reason ==
+          "layers is not stated, and usual ones that fit differ by more than 20 %");
+}
+
+TEST_CASE("a truncated mixture of experts is its preset cut to the layers of the row") {
+    TrainingRow row = complete_row();
+    row.model = "DeepSeek-V2 (truncated)";
+    row.arch = "moe";
+    row.hidden = 5120, row.ffn_hidden = 12288, row.heads = 128, row.vocab = 102400;
+    row.kv_heads = row.head_dim = std::nullopt;
+    row.moe_experts = 160, row.moe_topk = 6, row.moe_ffn_hidden = 1536, row.moe_shared = 2;
+    row.layers = 4, row.ep = 8;
+    ModelSpec const model = built(row).model;
+    CHECK(model.layer_count() == 4);
+    CHECK(model.attention.latent);
+    CHECK_FALSE(model.layers.front().moe);
+    CHECK(model.layers.back().moe);
+    row.layers = 61;  // it has 60
+    CHECK_THROWS_AS(built(row), RowSkip);
+}
+
 TEST_CASE("a format that is not stated is not guessed where eight bits are faster by a fifth") {
     TrainingRow row = complete_row();
     row.precision = "";

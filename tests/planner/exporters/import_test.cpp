@@ -94,6 +94,12 @@ TEST_CASE("modules whose input is offloaded are what they read", "[import]") {
     CHECK(megatron("--cpu-offloading-num-layers 0").plan.offload == Offload::none);
 }
 
+TEST_CASE("inputs of activations in fp8 are read from Megatron's arguments", "[import]") {
+    CHECK(import_megatron("--bf16 --activation-func-fp8-input-store", "x", llama()).plan.fp8_activation_input ==
+          Switch::on);
+    CHECK(import_megatron("--bf16", "x", llama()).plan.fp8_activation_input == Switch::off);
+}
+
 TEST_CASE("modules of selective recompute and the format of gradients are read", "[import]") {
     auto const megatron = [](std::string const& more) {
         return import_megatron("--bf16 --recompute-granularity selective " + more, "x", llama());

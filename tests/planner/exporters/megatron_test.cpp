@@ -41,6 +41,21 @@ TEST_CASE("activations of some layers are offloaded by Megatron-LM alone", "[exp
     CHECK(notes(exported("maxtext", "llama-3.1-8b", plan), "and not those of 12", "offload_layers"));
 }
 
+TEST_CASE("inputs of activations in fp8 are Megatron-LM's and NeMo's, of SwiGLU", "[export]") {
+    ParallelPlan plan;
+    plan.fp8_activation_input = Switch::on;
+    Export const llama = exported("megatron", "llama-3.1-8b", plan);
+    CHECK(writes(llama, "--activation-func-fp8-input-store\n"));
+    CHECK(notes(llama, "refuse --activation-func-fp8-input-store", "fp8_activation_input"));
+    CHECK(writes(exported("nemo", "llama-3.1-8b", plan), "activation_func_fp8_input_store=True"));
+    CHECK(exported("megatron", "gemma-2-9b", plan).expressed.fp8_activation_input == Switch::off);  // GeGLU
+    for (char const* const format : {"deepspeed", "maxtext", "torchtitan", "fsdp2"}) {
+        Export const other = exported(format, "llama-3.1-8b", plan);
+        CHECK(notes(other, "kept as it is", "fp8_activation_input"));
+        CHECK(other.expressed.fp8_activation_input == Switch::off);
+    }
+}
+
 TEST_CASE("Megatron-Core chooses the kernel itself for sinks and latent attention", "[export]") {
     CHECK(writes(exported("megatron", "llama-3.1-8b"), "--attention-backend flash\n"));
     CHECK(writes(exported("megatron", "gpt-oss-20b"), "--attention-backend auto\n"));
