@@ -28,12 +28,18 @@ struct Terms {
     Seconds added;
 };
 
+/// Two under one switch and four under one socket have the rate of that, others what joins the sockets. Groups of ranks
+/// that are not neighbours lie across one another, and what joins their parts is shared by as many as the stride.
+double reached_of_pcie(GroupPlacement const& group, ScaleUpConstants const& up) {
+    std::int64_t const last = (group.ranks_per_domain - 1) * group.stride;
+    if (last <= 1) return up.pair_gain;
+    double const joined = last < 4 ? up.quad_gain : 1;
+    return std::min(up.pair_gain, joined / static_cast<double>(group.stride));
+}
+
 double reached_links(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group,
                      ScaleUpConstants const& up) {
-    if (machine.kind == ScaleUpKind::pcie) {
-        if (group.ranks_per_domain <= 2) return up.pair_gain;
-        if (group.ranks_per_domain <= 4) return up.quad_gain;
-    }
+    if (machine.kind == ScaleUpKind::pcie) return reached_of_pcie(group, up);
     if (machine.kind == ScaleUpKind::mesh) return reached_of_mesh(machine, kind, group);
     return 1;
 }

@@ -51,7 +51,9 @@ bool is_mlperf_adapters(TrainingRow const& row) {
 void narrow_until_it_fits(TrainingRow const& row, TrainingCase& out) {
     // FP8_ACT or FP8_ACTIVATION of configurations that are written for one device: Dell's for two nodes of B200
     // (training_results_v5.1), those for one of H200 (tp 1, cp 2). Others leave the 0 of the common one.
-    if (!is_mlperf_adapters(row) || out.cluster->accelerator.vendor != "NVIDIA" || fits(out)) return;
+    AcceleratorProfile const& device = out.cluster->accelerator;
+    if (!is_mlperf_adapters(row) || device.vendor != "NVIDIA" || !device.peak.contains(out.plan.precision)) return;
+    if (fits(out)) return;
     TrainingCase narrow = out;
     narrow.plan.fp8_activation_input = Switch::on;
     if (!fits(narrow)) return;

@@ -154,10 +154,14 @@ TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, Op
     }
     if (!predicted && refused.size() == 1) throw RowSkip(*refused.begin());
     if (fitting.empty()) throw RowSkip(fmt::format("{} is not stated, and no usual one fits", name_of(cell)));
-    auto const pace = [](Predicted const& one) { return *one.prediction.time / one.tokens; };
+    // Against what was measured, where the cell decides what a rate makes of a step, too.
+    auto const pace = [](Predicted const& one) {
+        RowPrediction const& of = one.prediction;
+        return of.measured_time ? *of.time / *of.measured_time : of.time->base() / one.tokens;
+    };
     std::sort(fitting.begin(), fitting.end(), [&](auto const& a, auto const& b) { return pace(a) < pace(b); });
-    Seconds const fastest = pace(fitting.front());
-    Seconds const slowest = pace(fitting.back());
+    double const fastest = pace(fitting.front());
+    double const slowest = pace(fitting.back());
     if (slowest > alike * fastest)
         throw RowSkip(fmt::format("{} is not stated, and usual ones that fit differ by more than {:.0f} %",
                                   name_of(cell), 100 * (alike - 1)));

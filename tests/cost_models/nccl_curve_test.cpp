@@ -201,6 +201,25 @@ TEST_CASE("nccl_curve: PCIe pairs and quads have rates of their own") {
     CHECK(slope(8) == Approx(2 * slope(4)));
 }
 
+TEST_CASE("nccl_curve: groups across one another share what joins the halves of a PCIe node") {
+    NcclMachine m = machine();
+    m.kind = ScaleUpKind::pcie;
+    ScaleUpConstants up = some_up();
+    up.pair_gain = 4;
+    up.quad_gain = 2;
+    auto const rate = [&](std::int64_t ranks, std::int64_t stride) {
+        auto const n = static_cast<double>(ranks);
+        auto const curve = nccl_curve(m, CollectiveKind::reduce_scatter, place_group(ranks, stride, 8), up, nullptr);
+        return (n - 1) / n / curve.asymptotic_slope().base();
+    };
+    double const node = rate(8, 1);
+    CHECK(rate(4, 2) == Approx(node / 2));      // two rings between sockets
+    CHECK(rate(2, 4) == Approx(node / 4));      // four pairs
+    CHECK(rate(2, 2) == Approx(node * 2 / 2));  // two pairs between the switches of a socket
+    up.quad_gain = 16;
+    CHECK(rate(2, 2) == Approx(node * 4));  // no more than a rank's own link
+}
+
 TEST_CASE("nccl_curve: paths over the nodes of a mesh have more of its links than rings in one") {
     NcclMachine m = machine();
     m.kind = ScaleUpKind::mesh;

@@ -111,22 +111,6 @@ TEST_CASE("rows of MLPerf's adapters keep inputs of activations in fp8 where the
     CHECK_FALSE(narrow("B200"));
 }
 
-TEST_CASE("rows of MLPerf's pretraining: NeMo, in fp8 where the device has nothing narrower to be submitted in") {
-    TrainingRow row = complete_row();
-    row.source_id = "mlperf-pretrain";
-    row.framework = "PyTorch, ROCm 7.0.1";
-    row.precision = "";
-    for (char const* const gpu : {"H200", "MI355X"}) {
-        row.gpu = gpu;
-        CHECK(built(row).framework->name == "megatron");
-        CHECK(built(row).plan.precision == Precision::fp8);
-    }
-    row.gpu = "B200";
-    CHECK_THROWS_WITH(built(row), "precision is not stated");
-    row.notes = "config_DGXB200_1x8x2xtp1pp1cp1_8b.sh";
-    CHECK(built(row).plan.precision == Precision::fp8);
-}
-
 TEST_CASE("a row whose notes say that its peak is what was allocated is held against that") {
     TrainingRow row = complete_row();
     CHECK(built(row).memory_quantity == MemoryQuantity::reserved_fullest);
@@ -148,10 +132,11 @@ TEST_CASE("rows whose notes have all of the state in bf16 are trained so, and no
 }
 
 TEST_CASE(
-    "rows of MLPerf's pretraining: NeMo in fp8 with gradients in bf16 where a configuration of NVIDIA's is named") {
+    "rows of MLPerf's pretraining: NeMo, with gradients in bf16, in fp8 unless the device may have been submitted in "
+    "fp4") {
     TrainingRow row = complete_row();
     row.source_id = "mlperf-pretrain";
-    row.gpu = "H100-80GB";
+    row.gpu = "B200";
     row.framework = "PyTorch NVIDIA Release 25.09";
     row.precision = "";
     CHECK(skip_reason([&](TrainingRow& r) { r = row; }).find("precision") != std::string::npos);
@@ -160,7 +145,12 @@ TEST_CASE(
     CHECK(c.framework->name == "megatron");
     CHECK(c.plan.precision == Precision::fp8);
     CHECK(c.plan.gradients == GradientFormat::bf16);
-    row.notes = "layout from submission config config_MI300X_1x8x1.sh";
-    row.precision = "BF16";
-    CHECK(built(row).framework->name == "generic");
+    // Of devices with nothing narrower that is submitted, whatever it calls its software.
+    row.notes = "";
+    row.framework = "PyTorch, ROCm 7.0.1";
+    for (char const* const gpu : {"H200", "MI355X"}) {
+        row.gpu = gpu;
+        CHECK(built(row).framework->name == "megatron");
+        CHECK(built(row).plan.precision == Precision::fp8);
+    }
 }

@@ -285,6 +285,7 @@ TEST_CASE("a blank micro-batch is filled where no usual one that fits makes a di
 TEST_CASE("degrees that are not stated are those that batch and accumulation leave room for") {
     TrainingRow row = complete_row();
     row.dp = row.tp = row.pp = row.cp = row.micro_batch = std::nullopt;
+    row.seq_len = 2048;  // two of them fit
     auto const predicted = [&](std::int64_t batch, std::int64_t steps) {
         row.global_batch = batch;
         row.notes = "gradient_accumulation_steps=" + std::to_string(steps);
@@ -292,6 +293,7 @@ TEST_CASE("degrees that are not stated are those that batch and accumulation lea
     };
     auto const stated = [&](std::int64_t tp, std::int64_t cp, std::int64_t micro_batch, std::int64_t batch) {
         TrainingRow whole = complete_row();
+        whole.seq_len = 2048;
         whole.tp = tp, whole.cp = cp, whole.dp = 8 / (tp * cp);
         whole.micro_batch = micro_batch, whole.global_batch = batch;
         return TrainPredictor().predict(whole);
