@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/graph/model_flops.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "planner/support.hpp"
 #include "planner/validation/open_cells.hpp"
@@ -97,7 +98,7 @@ std::optional<TrainPredictor::Predicted> TrainPredictor::with_more_sharding(Trai
 
 TrainPredictor::Predicted TrainPredictor::predict_case(TrainingRow const& row) {
     TrainingCase c = builder_.build(row);
-    Predicted out{.prediction = {}, .tokens = static_cast<double>(c.workload.tokens()), .open = c.open_cell};
+    Predicted out{.prediction = {}, .work = model_flops_per_step(c.model, c.workload), .open = c.open_cell};
     RowPrediction& p = out.prediction;
     ClosedForm form(c.model, c.workload, *c.cluster, *c.framework, c.plan.precision);
     StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::rounds);
@@ -154,14 +155,11 @@ TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, Op
     }
     if (!predicted && refused.size() == 1) throw RowSkip(*refused.begin());
     if (fitting.empty()) throw RowSkip(fmt::format("{} is not stated, and no usual one fits", name_of(cell)));
-    // Against what was measured, where the cell decides what a rate makes of a step, too.
-    auto const pace = [](Predicted const& one) {
-        RowPrediction const& of = one.prediction;
-        return of.measured_time ? *of.time / *of.measured_time : of.time->base() / one.tokens;
-    };
+    // What the cell decides of the work itself, as the batch does, rates are of too.
+    auto const pace = [](Predicted const& one) { return *one.prediction.time / one.work; };
     std::sort(fitting.begin(), fitting.end(), [&](auto const& a, auto const& b) { return pace(a) < pace(b); });
-    double const fastest = pace(fitting.front());
-    double const slowest = pace(fitting.back());
+    auto const fastest = pace(fitting.front());
+    auto const slowest = pace(fitting.back());
     if (slowest > alike * fastest)
         throw RowSkip(fmt::format("{} is not stated, and usual ones that fit differ by more than {:.0f} %",
                                   name_of(cell), 100 * (alike - 1)));

@@ -19,7 +19,7 @@ public:
 private:
     struct Predicted {
         RowPrediction prediction;
-        double tokens = 0;  ///< of a step
+        Flops work;  ///< of a step, as MFU counts it
         OpenCell open = OpenCell::none;
     };
 
