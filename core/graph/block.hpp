@@ -117,8 +117,8 @@ inline constexpr std::size_t layer_forms = 3;
 LayerForm layer_form(ParallelPlan const& plan);
 
 /// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision,
-/// dropout, fp8_activation_input, recompute_modules, kept_activations and adapters of the plan, on `layer_form`, and on the shape of a
-/// sequence; nothing else.
+/// dropout, fp8_activation_input, recompute_modules, kept_activations and adapters of the plan, on `layer_form`, and on
+/// the shape of a sequence; nothing else.
 Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence);
 /// Token and position embedding (first stage).
 Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);

@@ -32,8 +32,7 @@ Usual usual_of(TrainingRow const& row) {
 }
 
 bool fits(TrainingCase const& c) {
-    Bytes const usable =
-        c.framework->memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;
+    Bytes const usable = c.framework->memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;
     ClosedForm form(c.model, c.workload, *c.cluster, *c.framework, c.plan.precision);
     std::vector<StageMemory> const stages = memory_by_stage(form, c.plan);
     return std::all_of(stages.begin(), stages.end(),

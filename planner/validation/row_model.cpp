@@ -41,8 +41,7 @@ bool is_truncated(TrainingRow const& row) { return lower_case(row.model).find(tr
 bool fits(TrainingRow const& row, ModelSpec const& preset) {
     bool const has_layers =
         is_truncated(row) ? row.layers.value_or(0) <= preset.layer_count() : agrees(row.layers, preset.layer_count());
-    return has_layers && agrees(row.hidden, preset.hidden) &&
-           agrees(row.heads, preset.attention.heads) &&
+    return has_layers && agrees(row.hidden, preset.hidden) && agrees(row.heads, preset.attention.heads) &&
            (!row.kv_heads || preset.attention.latent || *row.kv_heads == preset.attention.kv_heads) &&
            (!row.ffn_hidden || preset.moe || *row.ffn_hidden == preset.mlp.intermediate) &&
            (!row.moe_experts || !preset.moe || *row.moe_experts == preset.moe->experts) &&

@@ -109,8 +109,8 @@ void apply_batch(TrainingRow const& row, TrainingCase& out) {
     else if (row.global_batch && *row.global_batch == plan.dp)
         plan.micro_batch = 1;
     else if (auto const steps = row.accumulation_steps(); steps && *steps > 0 &&
-                                                         row.global_batch.value_or(0) >= plan.dp * *steps &&
-                                                         *row.global_batch % (plan.dp * *steps) == 0)
+                                                          row.global_batch.value_or(0) >= plan.dp * *steps &&
+                                                          *row.global_batch % (plan.dp * *steps) == 0)
         plan.micro_batch = *row.global_batch / (plan.dp * *steps);
     else
         throw OpenCellSkip(OpenCell::micro_batch);

@@ -102,6 +102,8 @@ class _Plan(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        fp8_activation_input: bool | None = None,
+        no_fp8_activation_input: bool | None = None,
         loss_chunks: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -160,6 +162,7 @@ class _Plan(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -223,6 +226,8 @@ class _Estimate(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        fp8_activation_input: bool | None = None,
+        no_fp8_activation_input: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -275,6 +280,7 @@ class _Estimate(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -332,6 +338,8 @@ class _Simulate(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        fp8_activation_input: bool | None = None,
+        no_fp8_activation_input: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -410,6 +418,7 @@ class _Simulate(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -492,6 +501,8 @@ class _RunPlan(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        fp8_activation_input: bool | None = None,
+        no_fp8_activation_input: bool | None = None,
         loss_chunks: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -560,6 +571,7 @@ class _RunPlan(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -1464,6 +1476,8 @@ class _Rl(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        fp8_activation_input: bool | None = None,
+        no_fp8_activation_input: bool | None = None,
         loss_chunks: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -1543,6 +1557,7 @@ class _Rl(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -1655,6 +1670,8 @@ class _Export(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        fp8_activation_input: bool | None = None,
+        no_fp8_activation_input: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -1718,6 +1735,7 @@ class _Export(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -1814,6 +1832,8 @@ class _Memory(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        fp8_activation_input: bool | None = None,
+        no_fp8_activation_input: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -1865,6 +1885,7 @@ class _Memory(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -1917,6 +1938,8 @@ class _Flops(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        fp8_activation_input: bool | None = None,
+        no_fp8_activation_input: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -1961,6 +1984,7 @@ class _Flops(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
