@@ -30,16 +30,26 @@ struct Terms {
 
 /// Two under one switch and four under one socket have the rate of that, others what joins the sockets. Groups of ranks
 /// that are not neighbours lie across one another, and what joins their parts is shared by as many as the stride.
-double reached_of_pcie(GroupPlacement const& group, ScaleUpConstants const& up) {
+double reached_of_pcie(NcclMachine const& machine, GroupPlacement const& group, ScaleUpConstants const& up) {
     std::int64_t const last = (group.ranks_per_domain - 1) * group.stride;
     if (last <= 1) return up.pair_gain;
     double const joined = last < 4 ? up.quad_gain : 1;
-    return std::min(up.pair_gain, joined / static_cast<double>(group.stride));
+    return std::min(up.pair_gain, joined * std::min(1.0, machine.crossing / static_cast<double>(group.stride)));
+}
+
+/// In an all-to-all n / 2 ranks send n / 2 of their n - 1 parts to the other half: where it was measured, so much goes
+/// there at once. A class says nothing of it: eight A100 PCIe have no more there than a ring sends
+/// (docs/collectives.md).
+double measured_crossing(ClusterSpec const& cluster) {
+    if (!cluster.network_model || cluster.network_model->up_part.basis == Basis::assumed) return 1;
+    ScaleUpConstants const& up = cluster.network_model->up;
+    auto const n = static_cast<double>(cluster.domain_size);
+    return std::max(1.0, up.exchange / up.ring * n * n / (4 * (n - 1)));
 }
 
 double reached_links(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group,
                      ScaleUpConstants const& up) {
-    if (machine.kind == ScaleUpKind::pcie) return reached_of_pcie(group, up);
+    if (machine.kind == ScaleUpKind::pcie) return reached_of_pcie(machine, group, up);
     if (machine.kind == ScaleUpKind::mesh) return reached_of_mesh(machine, kind, group);
     return 1;
 }
@@ -251,6 +261,7 @@ NcclMachine nccl_machine(ClusterSpec const& cluster) {
                     .exchange_up = cluster.scale_up.all_to_all_efficiency.value,
                     .adds_in_switch = cluster.scale_up.in_network_reduction_efficiency.has_value(),
                     .nic = {}};
+    if (out.kind == ScaleUpKind::pcie && out.domain_size > 1) out.crossing = measured_crossing(cluster);
     if (auto const& quad = cluster.scale_up.quad_bandwidth) out.quad_share = quad->value / out.links;
     if (!cluster.scale_out) return out;
     ScaleOutNetwork const& far = *cluster.scale_out;

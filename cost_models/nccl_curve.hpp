@@ -16,6 +16,8 @@ struct NcclMachine {
     double ring_up = 1;
     double exchange_up = 1;
     bool adds_in_switch = false;
+    /// PCIe: what goes between the halves of a domain at once, over what a ring over all of it sends there.
+    double crossing = 1;
     BytesPerSecond nic;  ///< of one rank; zero: there is no network between domains
     std::int64_t pod_domains = 0;
     double oversubscription = 1;

@@ -216,6 +216,10 @@ TEST_CASE("nccl_curve: groups across one another share what joins the halves of 
     CHECK(rate(4, 2) == Approx(node / 2));      // two rings between sockets
     CHECK(rate(2, 4) == Approx(node / 4));      // four pairs
     CHECK(rate(2, 2) == Approx(node * 2 / 2));  // two pairs between the switches of a socket
+    m.crossing = 3;
+    CHECK(rate(4, 2) == Approx(node));
+    CHECK(rate(2, 4) == Approx(node * 3 / 4));
+    m.crossing = 1;
     up.quad_gain = 16;
     CHECK(rate(2, 2) == Approx(node * 4));  // no more than a rank's own link
 }
