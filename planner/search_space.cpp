@@ -185,6 +185,9 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
     if (c.base.recompute_modules != attention_core)
         require_modules(model, c.base.recompute_modules, "--recompute-modules");
     require_activations(model, c.base.kept_activations, "--keep-activations");
+    if (c.base.fp8_activation_input == Switch::on && !model.mlp.gated)
+        throw InputError("--fp8-activation-input: {} has no gated feed-forward (SwiGLU), whose input it is for",
+                         model.name);
     if (c.base.offloaded_activations != all_activations)
         require_activations(model, c.base.offloaded_activations, "--offload-activations");
     SearchSpace space;
