@@ -310,13 +310,15 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
     if (per_node == 0) out.assumptions.emplace_back("accelerators per node as usual for the device");
     out.network_is_stated = gbps > 0 || !row.inter_node_link.empty();
     double const probe = probed_all_gather(row.notes, "world AR/AG/RS ");
-    auto const key = fmt::format("{}/{}/{}/{}/{}/{}", device_of(row), row.inter_node_link, per_node, gbps, probe,
-                                 probe > 0 ? probed_all_gather(row.notes, "intra-node ") : 0.0);
+    auto const key = fmt::format("{}/{}/{}/{}/{}/{}/{}", device_of(row), row.intra_node_link, row.inter_node_link,
+                                 per_node, gbps, probe, probe > 0 ? probed_all_gather(row.notes, "intra-node ") : 0.0);
     auto const [found, is_new] = clusters_.try_emplace(key);
     if (is_new) {
         if (auto cluster = cluster_like(row)) {
-            // A rack or torus joins more than what the table calls a node.
-            if (per_node > 0 && !is_rack(*cluster) && cluster->scale_up.kind != ScaleUpKind::torus)
+            // A rack or torus joins more than what the table calls a node, and a bridge less ("4-way NVLINK bridge").
+            bool const bridged = cluster->scale_up.kind == ScaleUpKind::mesh && per_node > cluster->domain_size &&
+                                 lower_case(row.intra_node_link).find("bridge") != std::string::npos;
+            if (per_node > 0 && !is_rack(*cluster) && cluster->scale_up.kind != ScaleUpKind::torus && !bridged)
                 cluster->domain_size = per_node;
             if (gbps > 0 && cluster->scale_out)
                 cluster->scale_out->bandwidth = {.value = gbps / 8 * units::GB / units::s,

@@ -282,6 +282,16 @@ TEST_CASE("a blank micro-batch is filled where no usual one that fits makes a di
           "micro_batch is not stated, and usual ones that fit differ by more than 20 %");
 }
 
+TEST_CASE("a bridge joins the accelerators of its profile, whatever the node has") {
+    CaseBuilder builder;
+    TrainingRow row = complete_row();
+    row.gpu = "H200-NVL";
+    row.intra_node_link = "NVLink";
+    CHECK(builder.build(row).cluster->domain_size == 8);
+    row.intra_node_link = "4-way NVIDIA NVLINK bridge";
+    CHECK(builder.build(row).cluster->domain_size == 4);
+}
+
 TEST_CASE("degrees that are not stated are those that batch and accumulation leave room for") {
     TrainingRow row = complete_row();
     row.dp = row.tp = row.pp = row.cp = row.micro_batch = std::nullopt;
