@@ -6,15 +6,13 @@
 namespace sextant {
 namespace {
 
-/// What the activation of a gated feed-forward reads, two values of each of so many: two bytes each, or one where it is
-/// kept in fp8, which a kernel of its own writes and another one turns back for the backward pass.
-/// Source: Megatron-Core, `fusions/fused_bias_swiglu.py`.
-double kept_input(BlockBuilder const& b, double pairs) {
-    return (b.plan.fp8_activation_input == Switch::on ? 2 : 4) * pairs;
-}
-void append_narrow_copy(BlockBuilder& b, double pairs) {
-    constexpr double moved = 2 + 1;  // bytes an element, either way
-    if (b.plan.fp8_activation_input == Switch::on) b.streaming("activation input in fp8", moved * 2 * pairs, 1.0);
+/// Bytes that are kept of a value which an activation reads: two, or one in fp8 (of gated feed-forwards), which a
+/// kernel of its own writes and another one turns back for the backward pass. Source: Megatron-Core,
+/// `fusions/fused_bias_swiglu.py`.
+double kept_bytes(ParallelPlan const& plan) { return plan.fp8_activation_input == Switch::on ? 1 : 2; }
+void append_narrow_copy(BlockBuilder& b, double values) {
+    constexpr double moved = 2 + 1;  // bytes a value, either way
+    if (b.plan.fp8_activation_input == Switch::on) b.streaming("activation input in fp8", moved * values, 1.0);
 }
 
 }  // namespace
@@ -24,6 +22,7 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
     auto const tokens = static_cast<double>(b.tokens);
     std::int64_t const width = ceil_div(intermediate, b.plan.tp);
     auto const f = static_cast<double>(width);
+    double const read = (gated ? 2 : 1) * tokens * f;  // values, by the activation
     if (!b.joint_entry()) b.enter_tensor_region("mlp in", mlp_readers);
     b.group(ActivationGroup::mlp_up, [&] {
         if (gated && layer_form(b.plan) == LayerForm::by_op) {
@@ -37,13 +36,10 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
             b.adapters({AdapterTarget::gate}, b.tokens, width, b.model.hidden, Split::output);
         }
         b.adapters({AdapterTarget::up}, b.tokens, width, b.model.hidden, Split::output);
-        if (gated)
-            b.keep("mlp up output", "4 (2 in fp8) T f / t", kept_input(b, tokens * f));
-        else
-            b.keep("mlp up output", "2 T f / t", 2 * tokens * f);
+        b.keep("mlp up output", gated ? "4 (2 in fp8) T f / t" : "2 T f / t", kept_bytes(b.plan) * read);
     });
     b.module_group(RecomputeModule::mlp_act, ActivationGroup::mlp_act, [&] {
-        if (gated) append_narrow_copy(b, tokens * f);
+        append_narrow_copy(b, read);
         // Read the projection(s), write the activation; a gated unit reads two.
         b.streaming("activation", (gated ? 6.0 : 4.0) * tokens * f, 1.7);
         if (b.needs_input({AdapterTarget::down})) b.keep_input("activation output", "2 T f / t", 2 * tokens * f);
@@ -78,11 +74,10 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
         b.dequantise(elements(up));
         b.block.ops.push_back({.name = "experts up", .what = up});
         b.quantise(received, up.k, plan.precision);
-        b.keep("experts up output", "2 (1 or 2) T k f_e / t",
-               b.model.mlp.gated ? kept_input(b, received * f) : 2 * received * f);
+        b.keep("experts up output", "2 (1 or 2) T k f_e / t", kept_bytes(b.plan) * factor * received * f);
     });
     b.module_group(RecomputeModule::moe_act, ActivationGroup::mlp_act, [&] {
-        if (b.model.mlp.gated) append_narrow_copy(b, received * f);
+        append_narrow_copy(b, factor * received * f);
         b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
         if (b.needs_input({})) b.keep_input("expert activation output", "2 T k f_e / t", 2 * received * f);
         if (b.model.mlp.gated)

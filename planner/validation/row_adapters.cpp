@@ -1,12 +1,10 @@
 #include "planner/validation/row_adapters.hpp"
 
 #include "core/text.hpp"
+#include "planner/report.hpp"
 #include "simulator/closed_form.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <vector>
 
 namespace sextant {
 namespace {
@@ -32,11 +30,8 @@ Usual usual_of(TrainingRow const& row) {
 }
 
 bool fits(TrainingCase const& c) {
-    Bytes const usable = c.framework->memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;
     ClosedForm form(c.model, c.workload, *c.cluster, *c.framework, c.plan.precision);
-    std::vector<StageMemory> const stages = memory_by_stage(form, c.plan);
-    return std::all_of(stages.begin(), stages.end(),
-                       [&](StageMemory const& stage) { return stage.reserved() <= usable; });
+    return form.evaluate(c.plan).peak() <= default_memory_limit(*c.cluster, *c.framework).usable;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "planner/report.hpp"
 #include "planner/support.hpp"
 #include "planner/validation/open_cells.hpp"
 #include "planner/validation/train_validation.hpp"
@@ -108,8 +109,7 @@ TrainPredictor::Predicted TrainPredictor::predict_case(TrainingRow const& row) {
     if (c.predicts_time) p.time = estimate.time;
     p.interval = interval_for(c, estimate);
     p.memory_gb = comparable_memory(c.memory_quantity, stages, memory) / unit;
-    Bytes const usable = memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;
-    p.fits = fullest(stages, &StageMemory::reserved) <= usable;
+    p.fits = estimate.peak() <= default_memory_limit(*c.cluster, *c.framework).usable;
     p.question = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", row.source_id, row.model, row.gpu, row.precision, row.framework,
                              c.plan.world_size(), c.workload.sequence, c.workload.global_batch);
     p.time_reason = std::move(c.time_reason);
@@ -140,22 +140,22 @@ TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, Op
     bool predicted = false;
     std::vector<std::vector<TrainingRow>> const groups = fillings(row, cell);
     if (groups.empty()) throw RowSkip(fmt::format("{} is not stated", name_of(cell)));
-    for (auto group = groups.begin(); group != groups.end() && fitting.empty(); ++group) {
-        for (TrainingRow const& filled : *group) {
-            try {
-                Predicted one = predict_stated(filled);
-                predicted = true;
-                if (one.prediction.time && one.prediction.fits == true) fitting.push_back(std::move(one));
-            } catch (RowSkip const& skip) {
-                refused.insert(skip.what());
-            } catch (InputError const& error) {
-                refused.insert(error.what());
-            }
+    auto const attempt = [&](TrainingRow const& filled) {
+        try {
+            Predicted one = predict_stated(filled);
+            predicted = true;
+            if (one.prediction.time && one.prediction.fits == true) fitting.push_back(std::move(one));
+        } catch (RowSkip const& skip) {
+            refused.insert(skip.what());
+        } catch (InputError const& error) {
+            refused.insert(error.what());
         }
-    }
+    };
+    for (auto group = groups.begin(); group != groups.end() && fitting.empty(); ++group)
+        std::for_each(group->begin(), group->end(), attempt);
     if (!predicted && refused.size() == 1) throw RowSkip(*refused.begin());
     if (fitting.empty()) throw RowSkip(fmt::format("{} is not stated, and no usual one fits", name_of(cell)));
-    // What the cell decides of the work itself, as the batch does, rates are of too.
+    // Over the work, which batch and layers decide as well: a measured rate is of that.
     auto const pace = [](Predicted const& one) { return *one.prediction.time / one.work; };
     std::sort(fitting.begin(), fitting.end(), [&](auto const& a, auto const& b) { return pace(a) < pace(b); });
     auto const fastest = pace(fitting.front());

@@ -77,6 +77,24 @@ NcclMachine machine() {
     return m;
 }
 
+NcclMachine pcie_machine() {
+    NcclMachine m = machine();
+    m.kind = ScaleUpKind::pcie;
+    return m;
+}
+ScaleUpConstants pcie_up() {
+    ScaleUpConstants up = some_up();
+    up.pair_gain = 4;
+    up.quad_gain = 2;
+    return up;
+}
+/// Bytes per second of large reduce-scatters, as a ring's links have them.
+double ring_rate(NcclMachine const& m, std::int64_t ranks, std::int64_t stride, ScaleUpConstants const& up) {
+    auto const n = static_cast<double>(ranks);
+    auto const curve = nccl_curve(m, CollectiveKind::reduce_scatter, place_group(ranks, stride, 8), up, nullptr);
+    return (n - 1) / n / curve.asymptotic_slope().base();
+}
+
 Seconds time(CollectiveKind kind, std::int64_t ranks, Bytes bytes, NcclMachine const& m = machine()) {
     ScaleOutConstants const out = some_out();
     return nccl_curve(m, kind, place_group(ranks, 1, 8), some_up(), &out).time(bytes);
@@ -187,31 +205,17 @@ TEST_CASE("nccl_curve: time and bandwidth grow with the bytes, and time with the
 }
 
 TEST_CASE("nccl_curve: PCIe pairs and quads have rates of their own") {
-    NcclMachine m = machine();
-    m.kind = ScaleUpKind::pcie;
-    ScaleUpConstants up = some_up();
-    up.pair_gain = 4;
-    up.quad_gain = 2;
-    auto const slope = [&](std::int64_t ranks) {
-        auto const n = static_cast<double>(ranks);
-        auto const curve = nccl_curve(m, CollectiveKind::reduce_scatter, place_group(ranks, 1, 8), up, nullptr);
-        return curve.asymptotic_slope().base() * n / (n - 1);
-    };
+    NcclMachine const m = pcie_machine();
+    ScaleUpConstants const up = pcie_up();
+    auto const slope = [&](std::int64_t ranks) { return 1 / ring_rate(m, ranks, 1, up); };
     CHECK(slope(8) == Approx(4 * slope(2)));
     CHECK(slope(8) == Approx(2 * slope(4)));
 }
 
 TEST_CASE("nccl_curve: groups across one another share what joins the halves of a PCIe node") {
-    NcclMachine m = machine();
-    m.kind = ScaleUpKind::pcie;
-    ScaleUpConstants up = some_up();
-    up.pair_gain = 4;
-    up.quad_gain = 2;
-    auto const rate = [&](std::int64_t ranks, std::int64_t stride) {
-        auto const n = static_cast<double>(ranks);
-        auto const curve = nccl_curve(m, CollectiveKind::reduce_scatter, place_group(ranks, stride, 8), up, nullptr);
-        return (n - 1) / n / curve.asymptotic_slope().base();
-    };
+    NcclMachine m = pcie_machine();
+    ScaleUpConstants up = pcie_up();
+    auto const rate = [&](std::int64_t ranks, std::int64_t stride) { return ring_rate(m, ranks, stride, up); };
     double const node = rate(8, 1);
     CHECK(rate(4, 2) == Approx(node / 2));      // two rings between sockets
     CHECK(rate(2, 4) == Approx(node / 4));      // four pairs
