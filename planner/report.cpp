@@ -18,7 +18,7 @@ namespace sextant {
 
 MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework) {
     Bytes const capacity = cluster.accelerator.memory_capacity.value;
-    Bytes const usable = framework.memory.usable_fraction.value * capacity;
+    Bytes const usable = framework.memory.usable_of(capacity);
     return {.capacity = capacity, .usable = usable, .host = cluster.host_memory.value, .of_device = usable};
 }
 

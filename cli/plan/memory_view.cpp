@@ -70,7 +70,7 @@ std::string formula_of(SavedTensor const& t, KeptFormats const& formats) {
     if (t.copy != KeptCopy::none) return fmt::format("{:g} {}", formats.of(t.copy), t.formula);
     if (t.narrow == NarrowInput::no || formats.narrow_input >= 2) return std::string(t.formula);
     return fmt::format("{}{}, {:g}-byte inputs", t.formula, t.narrow == NarrowInput::beside ? " and a copy" : "",
-                       formats.narrow_input);
+                       t.narrow_bytes(formats));
 }
 
 std::string dropped_by(Rerun rerun) {

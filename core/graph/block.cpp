@@ -99,11 +99,13 @@ double KeptFormats::of(KeptCopy copy) const {
     return 1;
 }
 
+double SavedTensor::narrow_bytes(KeptFormats const& formats) const { return narrow_width * formats.narrow_input; }
+
 Bytes SavedTensor::kept(KeptFormats const& formats) const {
     Bytes const all = (formats.worst_case ? worst_case : 1) * bytes;
     if (copy != KeptCopy::none) return formats.of(copy) * all;
     if (narrow == NarrowInput::no || formats.narrow_input >= 2) return all;
-    return (narrow == NarrowInput::instead ? formats.narrow_input / 2 : 1 + formats.narrow_input / 2) * all;
+    return ((narrow == NarrowInput::beside ? 1 : 0) + narrow_bytes(formats) / 2) * all;
 }
 
 Bytes Block::kept(Recompute recompute, KeptFormats const& formats, ActivationGroups groups) const {

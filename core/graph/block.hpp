@@ -25,7 +25,7 @@ enum class KeptCopy : std::uint8_t { none, gate, routed, norm, repeated, gathere
 
 /// Bytes an element of what frameworks keep otherwise than the graph says (`FrameworkMemory`).
 struct KeptFormats {
-    double narrow_input = 2;  ///< of the input of a product in fp8 or fp4
+    double narrow_input = 2;  ///< of the input of a product in fp8; of one in fp4 `SavedTensor::narrow_width` of it
     double gate_copy = 0;
     double routed_copy = 0;
     double norm_copy = 0;
@@ -48,9 +48,12 @@ struct SavedTensor {
     /// is not in this list but in `Block::input`.
     Rerun dropped_by = Rerun::full;
     NarrowInput narrow = NarrowInput::no;
+    double narrow_width = 1;  ///< of a narrow tensor, in bytes of fp8
     KeptCopy copy = KeptCopy::none;
     double worst_case = 1;  ///< of routed tokens: what one rank could get at most, over its even share
     ActivationGroup group = ActivationGroup::other;
+    /// An element of it, where it is narrow.
+    [[nodiscard]] double narrow_bytes(KeptFormats const& formats) const;
     [[nodiscard]] Bytes kept(KeptFormats const& formats) const;
 };
 

@@ -97,6 +97,7 @@ inline constexpr ProfileField<FrameworkMemory, double> memory_numbers[] = {
 inline constexpr ProfileField<FrameworkMemory, Bytes> memory_sizes[] = {
     {"constant", &FrameworkMemory::constant, 1e12},
     {"context", &FrameworkMemory::context, 1e12},
+    {"usable_fraction_up_to", &FrameworkMemory::usable_fraction_up_to, 1e12, Presence::optional},
 };
 
 }  // namespace sextant

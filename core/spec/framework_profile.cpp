@@ -21,6 +21,11 @@ LayerSpread layer_spread_from(std::string_view name, std::string_view where) {
     return value_in<LayerSpread>(layer_spreads, name, where, "spread of layers");
 }
 
+Bytes FrameworkMemory::usable_of(Bytes capacity) const {
+    Bytes const stated = usable_fraction_up_to.value;
+    return capacity - (1 - usable_fraction.value) * (stated > Bytes{} ? std::min(stated, capacity) : capacity);
+}
+
 Release FrameworkReleases::of_step(std::optional<Release> stated) const {
     return stated ? std::clamp(*stated, first, last) : midway(first, last);
 }

@@ -84,7 +84,8 @@ struct FrameworkMemory {
     /// Per parameter: 16-bit copies of fp32 weights, made as the forward pass goes (autocast) and freed by the backward
     /// pass; not sharded. With `stacks_layers`, of those shards of layers that a rank holds, for as long as passes run.
     Sourced<double> cast_weight_bytes;
-    Sourced<double> narrow_input_bytes;  ///< an element of what is kept of the input of a product in fp8 or fp4
+    /// An element of what is kept of the input of a product in fp8; below 2, of one in fp4 0.5625 of that (with scales).
+    Sourced<double> narrow_input_bytes;
     Sourced<double> gathered_share;      ///< of a layer that ZeRO 3 gathers, and reduces gradients of, at once
     /// 1: gradients are freed with the update and come into being in the backward pass (PyTorch's set_to_none), so that
     /// a step of one microbatch holds the larger of them and of the activations that they replace; 0: they stay.
@@ -106,6 +107,10 @@ struct FrameworkMemory {
     Sourced<double> reserved_typical;
     Sourced<double> reserved_high;    ///< 90 % quantile
     Sourced<double> usable_fraction;  ///< of the device memory, before a run is called out of memory
+    /// Size of a device up to which the fraction holds. What a run needs beside its tensors (driver context, buffers of
+    /// NCCL) does not grow with the device: a larger one has no more that is not usable. 0: the fraction holds for any.
+    Sourced<Bytes> usable_fraction_up_to;
+    [[nodiscard]] Bytes usable_of(Bytes capacity) const;
 };
 
 /// What the same framework needs where another compiler builds it.

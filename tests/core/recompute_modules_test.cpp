@@ -220,6 +220,17 @@ TEST_CASE("inputs of fp8 products are kept narrow where the framework does so, o
     double const saved = 4096.0 * (2 * 4096 + 14336 - 4096);
     CHECK(kept(Precision::fp8, 2) - kept(Precision::fp8, 1) == saved);
 
+    // In fp4 half a byte and a scale for every sixteen, and none where the framework keeps them as they come.
+    CHECK(kept(Precision::fp8, 1) - kept(Precision::fp4, 1) ==
+          Approx((1 - 0.5625) * 4096.0 * (2 * 4096 + 14336 + 4096)));
+    CHECK(kept(Precision::fp4, 2) == kept(Precision::bf16, 2));
+    // With sequence parallelism what a norm leaves for products is kept by rows and by columns.
+    ParallelPlan split = selective({Module::core_attn}, Precision::fp4);
+    split.tp = 4;
+    split.sequence_parallel = Switch::on;
+    CHECK(layer_of(model, split).kept(Recompute::none, {.narrow_input = 1}).base() ==
+          Approx(kept(Precision::fp4, 1) / 4 + 0.5625 * 4096.0 * 2 * 4096 / 4));
+
     // A router reads the norm's output in 16 bit: alone, or beside shared experts.
     auto const narrow = [&](ModelSpec const& of, char const* name) {
         Block const block = layer_of(of, selective({Module::core_attn}, Precision::fp8));

@@ -196,6 +196,22 @@ TEST_CASE("report: interleaving a rest of microbatches is said and walked", "[IN
     CHECK(r.estimate.time > form.evaluate(plan).time);
 }
 
+TEST_CASE("memory limit: what is not usable does not grow beyond the device that the fraction is of", "[INV-21]") {
+    FrameworkProfile framework = neutral_framework();  // 5 % are not usable
+    auto const usable = [&](Bytes capacity) {
+        ClusterSpec machine = cluster();
+        machine.accelerator.memory_capacity.value = capacity;
+        return default_memory_limit(machine, framework).usable.base();
+    };
+    CHECK(usable(200 * units::GB) == Approx(190e9));
+    framework.memory.usable_fraction_up_to = known(80 * units::GB);
+    CHECK(usable(200 * units::GB) == Approx(196e9));
+    CHECK(usable(80 * units::GB) == Approx(76e9));
+    CHECK(usable(40 * units::GB) == Approx(38e9));
+    framework.memory.usable_fraction = known(0.5);
+    CHECK(usable(200 * units::GB) == Approx(160e9));
+}
+
 TEST_CASE("memory limit: a share, an amount, or the framework's usable fraction", "[INV-21]") {
     ClusterSpec const machine = cluster();
     MemoryLimit const usual = default_memory_limit(machine, neutral_framework());
