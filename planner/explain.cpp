@@ -225,6 +225,18 @@ std::string rejection_summary(SearchCounts const& counts) {
     return text;
 }
 
+std::string commonest_refusal(SearchResult const& result, ModelSpec const& model, Workload const& workload) {
+    auto const& rejected = result.counts.rejected;
+    auto const most = std::max_element(rejected.begin(), rejected.begin() + structural_problems);
+    ParallelPlan const* const plan = result.refused.of(static_cast<PlanProblem>(most - rejected.begin()));
+    if (plan == nullptr) return {};
+    std::optional<PlanFault> const fault = find_fault(model, *plan, workload);
+    return fmt::format("the first, {}: {}", plan_label(*plan),
+                       fault ? fault->message
+                             : fmt::format("{} needs {}", name_of(plan->schedule),
+                                           fmt::join(missing_for_expert_overlap(*plan), ", ")));
+}
+
 std::string plan_label(ParallelPlan const& p) {
     std::string text;
     auto const add = [&](char const* name, std::int64_t value) {

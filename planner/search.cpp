@@ -64,6 +64,7 @@ struct Findings {
     std::vector<Candidate> up_to_score;  ///< all, where a score says which are kept
     ParetoFront pareto;
     SearchCounts counts;
+    RefusedPlans refused;
     Ranking quick_misfits;  ///< scored by the lower bound of their time
     std::optional<Candidate> smallest_misfit;
 
@@ -76,6 +77,7 @@ struct Findings {
         up_to_score.insert(up_to_score.end(), other.up_to_score.begin(), other.up_to_score.end());
         pareto.merge(other.pareto);
         counts.add(other.counts);
+        refused.merge(other.refused);
         quick_misfits.merge(other.quick_misfits);
         if (other.smallest_misfit) note_smallest(*other.smallest_misfit);
     }
@@ -100,7 +102,8 @@ public:
           options_(options),
           price_(accelerator_price(cluster)) {}
 
-    void visit(Shape const& shape) {
+    void visit(Shape const& shape, std::size_t index) {
+        shape_ = index;
         SearchSpace const& space = *shape.space;
         ParallelPlan plan = space.base;
         plan.tp = shape.tp;
@@ -151,8 +154,7 @@ private:
             plan.recompute_layers = layers;
             bool const refused = plan.schedule == Schedule::overlapped && !can_overlap_experts(plan);
             if (problem || refused) {
-                found.counts.enumerated += leaves;
-                found.counts.rejected[static_cast<std::size_t>(problem.value_or(PlanProblem::schedule))] += leaves;
+                reject(problem.value_or(PlanProblem::schedule), plan, leaves);
                 continue;
             }
             std::optional<ShapeCost>& cost = costs[static_cast<std::size_t>(layer_form(plan))];
@@ -163,9 +165,7 @@ private:
             for (std::size_t z = 0; z < zeros; ++z) {
                 plan.zero = space.zero[z];
                 if (!zero_suits_pipeline(plan)) {
-                    found.counts.enumerated += static_cast<std::int64_t>(space.offload.size());
-                    found.counts.rejected[static_cast<std::size_t>(PlanProblem::zero)] +=
-                        static_cast<std::int64_t>(space.offload.size());
+                    reject(PlanProblem::zero, plan, static_cast<std::int64_t>(space.offload.size()));
                     continue;
                 }
                 std::optional<PipelineCost>& pipeline = plan.zero >= 2 ? reduced : added;
@@ -176,6 +176,12 @@ private:
                 }
             }
         }
+    }
+
+    void reject(PlanProblem problem, ParallelPlan const& plan, std::int64_t leaves) {
+        found.counts.enumerated += leaves;
+        found.counts.rejected[static_cast<std::size_t>(problem)] += leaves;
+        found.refused.note(problem, shape_, plan);
     }
 
     void consider(PipelineCost const& pipeline, ParallelPlan const& plan) {
@@ -221,6 +227,7 @@ private:
     MemoryLimit limit_;
     SearchOptions const& options_;
     double price_;
+    std::size_t shape_ = 0;  ///< that is visited
 };
 
 /// Runs `work(worker index)` on that many threads; an exception of any of them is thrown here.
@@ -259,6 +266,21 @@ std::int64_t SearchCounts::rejected_total() const {
     for (std::int64_t const n : rejected)
         total += n;
     return total;
+}
+
+void RefusedPlans::note(PlanProblem problem, std::size_t shape, ParallelPlan const& plan) {
+    std::optional<Refused>& first = first_[static_cast<std::size_t>(problem)];
+    if (!first || shape < first->shape) first = Refused{shape, plan};
+}
+
+void RefusedPlans::merge(RefusedPlans const& other) {
+    for (std::size_t i = 0; i < first_.size(); ++i)
+        if (other.first_[i]) note(static_cast<PlanProblem>(i), other.first_[i]->shape, other.first_[i]->plan);
+}
+
+ParallelPlan const* RefusedPlans::of(PlanProblem problem) const {
+    std::optional<Refused> const& first = first_[static_cast<std::size_t>(problem)];
+    return first ? &first->plan : nullptr;
 }
 
 std::string_view rejection_name(std::size_t kind) {
@@ -310,7 +332,7 @@ SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpe
             std::size_t const index = next.fetch_add(1);
             if (index >= shapes.size()) break;
             std::int64_t const before = workers[i].found.counts.enumerated;
-            workers[i].visit(shapes[index]);
+            workers[i].visit(shapes[index], index);
             visited += workers[i].found.counts.enumerated - before;
             ++done;
             auto const now = std::chrono::steady_clock::now();
@@ -333,6 +355,7 @@ SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpe
         result.kept_up_to = all.ranking.kept_up_to();
     result.pareto = all.pareto.sorted();
     result.counts = all.counts;
+    result.refused = all.refused;
     result.quick_misfits = all.quick_misfits.sorted();
     if (!result.quick_misfits.empty()) result.fastest_misfit = result.quick_misfits.front();
     result.smallest_misfit = all.smallest_misfit;

@@ -67,6 +67,23 @@ struct SearchCounts {
     [[nodiscard]] std::int64_t rejected_total() const;
 };
 
+inline constexpr std::size_t structural_problems = rejected_for_memory;
+
+/// For each structural rule the first plan that broke it, by the order of shapes.
+class RefusedPlans {
+public:
+    void note(PlanProblem problem, std::size_t shape, ParallelPlan const& plan);
+    void merge(RefusedPlans const& other);
+    [[nodiscard]] ParallelPlan const* of(PlanProblem problem) const;
+
+private:
+    struct Refused {
+        std::size_t shape;
+        ParallelPlan plan;
+    };
+    std::array<std::optional<Refused>, structural_problems> first_;
+};
+
 /// Where a search that keeps a limited number stopped keeping: nothing that was left out comes before these.
 struct KeptUpTo {
     std::optional<double> score;      ///< of the last of the groups kept; none: every group was
@@ -78,6 +95,7 @@ struct SearchResult {
     KeptUpTo kept_up_to;            ///< how far `best` has all that there are
     std::vector<Candidate> pareto;  ///< no other plan is better in time, peak memory and cost at once; by time
     SearchCounts counts;
+    RefusedPlans refused;
     std::optional<Candidate> fastest_misfit;   ///< fastest plan among those that miss the memory limit by up to a half
     std::vector<Candidate> quick_misfits;      ///< those that may be it, by lower bounds of their times
     std::optional<Candidate> smallest_misfit;  ///< the plan that misses it by least

@@ -75,10 +75,12 @@ std::vector<Candidate> thinned(std::vector<Candidate> const& front, std::size_t 
 }
 
 /// Not one plan that keeps the structural rules is a fault of the question, not an answer to it.
-void require_runnable(Subject const& subject, SearchCounts const& counts, std::vector<std::string> const& advice) {
+void require_runnable(Subject const& subject, SearchResult const& result, std::vector<std::string> const& advice) {
+    SearchCounts const& counts = result.counts;
     if (counts.rejected[rejected_for_memory] + counts.rejected[rejected_for_host_memory] > 0) return;
     std::string const why = counts.enumerated == 0 ? "the degrees asked for do not multiply to the accelerators"
-                                                   : rejection_summary(counts);
+                                                   : rejection_summary(counts) + "; " +
+                                                         commonest_refusal(result, subject.model, subject.workload);
     throw InputError("plan: {} cannot be split as asked: {} ({})", subject.model.name, why,
                      advice.empty() ? "see docs/plan.md for the rules" : advice.front());
 }
@@ -162,7 +164,7 @@ std::vector<std::string> advice_of(Subject const& subject, SearchResult const& r
     for (Relaxation const& relaxation : relaxations(subject.model, subject.workload, subject.cluster, subject.framework,
                                                     counts, constraints, subject.limit))
         advice.push_back(relaxation_sentence(relaxation));
-    require_runnable(subject, result.counts, advice);
+    require_runnable(subject, result, advice);
     if (advice.empty())
         advice.push_back(
             "neither more accelerators nor any option alone gives an answer: free several of those that fix degrees, "

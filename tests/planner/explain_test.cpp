@@ -227,6 +227,26 @@ TEST_CASE("explain: rejections are summed and ordered by number", "[INV-26]") {
     }
 }
 
+TEST_CASE("explain: what most refused plans broke is said by the first of them", "[INV-26]") {
+    ModelSpec const model = llama(4096, 32, 8, 2, 14336);
+    Workload const workload{.sequence = 4096, .global_batch = 12};
+    SearchResult result;
+    CHECK(commonest_refusal(result, model, workload).empty());
+    auto const refuse = [&](PlanProblem problem, std::size_t shape, ParallelPlan const& plan, std::int64_t times) {
+        result.refused.note(problem, shape, plan);
+        result.counts.rejected[static_cast<std::size_t>(problem)] += times;
+    };
+    refuse(PlanProblem::batch, 7, {.dp = 5}, 3);
+    refuse(PlanProblem::heads, 4, {.tp = 6}, 1);
+    result.counts.rejected[rejected_for_memory] = 100;
+    CHECK_THAT(commonest_refusal(result, model, workload), contains("the first, dp5 mb1 zero0: global batch 12"));
+    refuse(PlanProblem::heads, 3, {.tp = 3}, 4);
+    CHECK_THAT(commonest_refusal(result, model, workload),
+               contains("the first, tp3 mb1 zero0: tp 3 does not divide the 32 attention heads"));
+    refuse(PlanProblem::schedule, 1, {.schedule = Schedule::overlapped}, 9);  // a rule of what is modelled
+    CHECK_THAT(commonest_refusal(result, model, workload), contains("1f1b-overlap needs --ep 2 or more"));
+}
+
 TEST_CASE("explain: a label says what sets a plan apart", "[INV-12]") {
     ParallelPlan plan;
     CHECK(plan_label(plan) == "mb1 zero0");

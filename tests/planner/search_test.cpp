@@ -79,6 +79,13 @@ TEST_CASE("search: the answer is the same for any number of threads", "[INV-12]"
             check_same(alone.pareto, together.pareto);
             CHECK(alone.counts.rejected == together.counts.rejected);
             CHECK(alone.counts.enumerated == together.counts.enumerated);
+            for (std::size_t i = 0; i < structural_problems; ++i) {
+                ParallelPlan const* const one = alone.refused.of(static_cast<PlanProblem>(i));
+                ParallelPlan const* const other = together.refused.of(static_cast<PlanProblem>(i));
+                CHECK((one == nullptr) == (alone.counts.rejected[i] == 0));
+                REQUIRE((one == nullptr) == (other == nullptr));
+                if (one != nullptr) CHECK(plan_key(*one) == plan_key(*other));
+            }
             REQUIRE(alone.fastest_misfit.has_value() == together.fastest_misfit.has_value());
             if (alone.fastest_misfit)
                 CHECK(plan_key(alone.fastest_misfit->plan) == plan_key(together.fastest_misfit->plan));
