@@ -196,11 +196,11 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     if (row.flash_attention) {
         plan.attention = *row.flash_attention == 1 ? AttentionKernel::flash : AttentionKernel::unfused;
     } else if (is_megatron_test(row)) {
-        // The columns do not tell; test files of resumed jobs and of context parallelism were stored with the fused
-        // kernel.
+        // The columns do not tell. Deterministic runs had no fused kernel once; test files of resumed jobs were stored
+        // later, with it.
         bool const engine = row.notes_have("transformer-impl=transformer_engine");
-        plan.attention =
-            engine && (name_has(row, "resume") || plan.cp > 1) ? AttentionKernel::flash : AttentionKernel::unfused;
+        bool const fused = name_has(row, "resume") || plan.cp > 1 || !row.notes_have("deterministic-mode=True");
+        plan.attention = engine && fused ? AttentionKernel::flash : AttentionKernel::unfused;
         out.assumptions.emplace_back("attention kernel by the kind of test");
     } else {
         bool const unfused = early || (out.framework->name == "deepspeed" && is_gpt(out.model));

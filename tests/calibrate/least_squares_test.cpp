@@ -54,10 +54,11 @@ TEST_CASE("fit_least_squares: a power law is found in spite of wrong rows") {
 TEST_CASE("fit_least_squares: the spread shrinks with the square root of the rows") {
     auto const few = power_law(2, 1, 50, 0);
     auto const many = power_law(2, 1, 800, 0);
-    double const a = *fit_least_squares(power_problem(few), {.threads = 1}).parameters[0].spread;
-    double const b = *fit_least_squares(power_problem(many), {.threads = 1}).parameters[0].spread;
-    CHECK(a / b > 2);
-    CHECK(a / b < 8);
+    // Of the exponent, whose factor is the scatter of log x, nearly the same for both: 4 for 16 times as many rows.
+    double const a = *fit_least_squares(power_problem(few), {.threads = 1}).parameters[1].spread;
+    double const b = *fit_least_squares(power_problem(many), {.threads = 1}).parameters[1].spread;
+    CHECK(a / b > 2.8);
+    CHECK(a / b < 7);
 }
 
 TEST_CASE("fit_least_squares: a parameter that no row depends on stays at its prior and is reported as such") {
@@ -129,9 +130,11 @@ TEST_CASE("fit_least_squares: residuals that are worked out together give what t
     };
     FitResult const a = fit_least_squares(apart, {.threads = 1});
     FitResult const b = fit_least_squares(together, {.threads = 2});
-    CHECK(a.values() == b.values());
-    CHECK(a.cost == b.cost);
-    CHECK(*a.parameters[1].spread == *b.parameters[1].spread);
+    // By one thread and by two: sums over the rows differ in the last digits.
+    CHECK(a.values()[0] == Approx(b.values()[0]).epsilon(1e-9));
+    CHECK(a.values()[1] == Approx(b.values()[1]).epsilon(1e-9));
+    CHECK(a.cost == Approx(b.cost).epsilon(1e-9));
+    CHECK(*a.parameters[1].spread == Approx(*b.parameters[1].spread).epsilon(1e-9));
 }
 
 TEST_CASE("fit_least_squares: a line that is nowhere the least at the start is found from the priors") {
