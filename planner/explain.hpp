@@ -23,8 +23,8 @@ std::vector<std::string> explain(StepReport const& report, ClosedForm& form);
 /// "1,204 rejected: 960 memory, 244 heads".
 std::string rejection_summary(SearchCounts const& counts);
 
-/// "the first, tp3 dp8 mb1 zero0: tp 3 does not divide the 32 attention heads": what broke the structural rule that most
-/// plans did. Empty where none broke any.
+/// "the first, tp3 dp8 mb1 zero0: tp 3 does not divide the 32 attention heads": what broke the structural rule that
+/// most plans did. Empty where none broke any.
 std::string commonest_refusal(SearchResult const& result, ModelSpec const& model, Workload const& workload);
 
 /// "tp8 pp4 dp16 mb1": the degrees of a plan that are not one, and what else sets it apart.

@@ -84,9 +84,10 @@ struct FrameworkMemory {
     /// Per parameter: 16-bit copies of fp32 weights, made as the forward pass goes (autocast) and freed by the backward
     /// pass; not sharded. With `stacks_layers`, of those shards of layers that a rank holds, for as long as passes run.
     Sourced<double> cast_weight_bytes;
-    /// An element of what is kept of the input of a product in fp8; below 2, of one in fp4 0.5625 of that (with scales).
+    /// An element of what is kept of the input of a product in fp8; below 2, of one in fp4 0.5625 of that (with
+    /// scales).
     Sourced<double> narrow_input_bytes;
-    Sourced<double> gathered_share;      ///< of a layer that ZeRO 3 gathers, and reduces gradients of, at once
+    Sourced<double> gathered_share;  ///< of a layer that ZeRO 3 gathers, and reduces gradients of, at once
     /// 1: gradients are freed with the update and come into being in the backward pass (PyTorch's set_to_none), so that
     /// a step of one microbatch holds the larger of them and of the activations that they replace; 0: they stay.
     Sourced<double> frees_gradients;
