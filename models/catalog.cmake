@@ -151,8 +151,12 @@ set(SEXTANT_MODEL_FILES
   models/nemotron-3-nano-30b-a3b.json
   models/nemotron-4-15b.json
   models/nemotron-4-340b.json
+  models/nemotron-h-47b.json
+  models/nemotron-h-56b.json
   models/nemotron-h-8b.json
   models/nemotron-mini-4b.json
+  models/nemotron-nano-12b-v2.json
+  models/nemotron-nano-9b-v2.json
   models/olmo-1b.json
   models/olmo-2-13b.json
   models/olmo-2-1b.json

@@ -66,10 +66,11 @@ TEST_CASE("hybrid: layers are what the configs say") {
 }
 
 TEST_CASE("hybrid: sizes in the models' names are those that are counted") {
-    std::map<char const*, double> const billions{{"qwen3-next-80b-a3b", 80},        {"qwen3.5-27b", 27},
-                                                 {"qwen3.5-35b-a3b", 35},           {"qwen3.5-122b-a10b", 122},
-                                                 {"qwen3.5-397b-a17b", 397},        {"nemotron-h-8b", 8},
-                                                 {"nemotron-3-nano-30b-a3b", 31.6}, {"granite-4.0-h-small", 32}};
+    std::map<char const*, double> const billions{
+        {"qwen3-next-80b-a3b", 80},        {"qwen3.5-27b", 27},           {"qwen3.5-35b-a3b", 35},
+        {"qwen3.5-122b-a10b", 122},        {"qwen3.5-397b-a17b", 397},    {"nemotron-h-8b", 8},
+        {"nemotron-3-nano-30b-a3b", 31.6}, {"granite-4.0-h-small", 32},   {"nemotron-h-47b", 46.8},
+        {"nemotron-h-56b", 56.3},          {"nemotron-nano-9b-v2", 8.89}, {"nemotron-nano-12b-v2", 12.31}};
     for (auto const& [name, size] : billions) {
         INFO(name);
         CHECK(static_cast<double>(count_parameters(find_model(name)).total) / 1e9 == Approx(size).epsilon(0.015));
