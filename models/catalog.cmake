@@ -138,9 +138,11 @@ set(SEXTANT_MODEL_FILES
   models/mistral-7b-v0.2.json
   models/mistral-7b-v0.3.json
   models/mistral-large-123b.json
+  models/mistral-large-3-675b.json
   models/mistral-nemo-12b.json
   models/mistral-small-24b.json
   models/mistral-small-24b-2503.json
+  models/mistral-small-4-119b.json
   models/mixtral-8x22b.json
   models/mixtral-8x7b.json
   models/moonlight-16b-a3b.json

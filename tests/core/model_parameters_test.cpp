@@ -148,6 +148,8 @@ TEST_CASE("parameters: what a token uses of a mixture is what its publisher says
                                                    whole("ernie-4.5-21b-a3b", 3),
                                                    whole("ernie-4.5-300b-a47b", 47),
                                                    whole("moonlight-16b-a3b", 3),
+                                                   whole("mistral-large-3-675b", 41 - 2.5),  // but the encoder's
+                                                   tenth("mistral-small-4-119b", 6.5),
                                                    whole("grok-2", 115),
                                                    whole("arctic-480b", 17),
                                                    whole("granite-4.0-h-small", 9),
