@@ -1,5 +1,7 @@
 # Every model preset: one Hugging Face config.json each.
 set(SEXTANT_MODEL_FILES
+  models/apertus-70b.json
+  models/apertus-8b.json
   models/aquila-7b.json
   models/arctic-480b.json
   models/baichuan-13b.json
@@ -85,8 +87,10 @@ set(SEXTANT_MODEL_FILES
   models/gpt3-5b.json
   models/gpt3-6.7b.json
   models/gpt3-760m.json
+  models/granite-20b-code.json
   models/granite-3.3-2b.json
   models/granite-3.3-8b.json
+  models/granite-34b-code.json
   models/granite-4.0-h-small.json
   models/grok-1.json
   models/grok-2.json
@@ -238,6 +242,7 @@ set(SEXTANT_MODEL_FILES
   models/qwen3.5-35b-a3b.json
   models/qwen3.5-397b-a17b.json
   models/seed-oss-36b.json
+  models/skywork-13b.json
   models/smollm2-1.7b.json
   models/smollm2-135m.json
   models/smollm2-360m.json

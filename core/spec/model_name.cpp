@@ -84,6 +84,8 @@ constexpr OtherName other_names[] = {
     {"granite318b", "granite-3.3-8b"},
     {"granite328b", "granite-3.3-8b"},
     {"granite38b", "granite-3.3-8b"},
+    {"granitecode20b", "granite-20b-code"},
+    {"granitecode34b", "granite-34b-code"},
     {"grok1314b", "grok-1"},
     {"grok2270b", "grok-2"},
     {"internlm251.8b", "internlm2-1.8b"},

@@ -111,7 +111,7 @@ void try_width(ModelSpec const& block, double parameters, Best& best) {
 
 }  // namespace
 
-double usual_layers(double parameters) { return 0.145647 * std::pow(parameters, 0.243937); }
+double usual_layers(double parameters) { return 0.139288 * std::pow(parameters, 0.246065); }
 
 std::int64_t usual_vocabulary(double parameters) { return parameters >= 1e9 ? 128256 : 32000; }
 

@@ -116,7 +116,17 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"LGAI-EXAONE/EXAONE-4-32B", "exaone-4.0-32b"},
          {"Mistral Large 2", "mistral-large-123b"},
          {"MT-NLG", "megatron-530b"},
-         {"granite-3-8b", "granite-3.3-8b"}}));
+         {"granite-3-8b", "granite-3.3-8b"},
+         {"ibm-granite/granite-34b-code-instruct-8k", "granite-34b-code"},
+         {"Granite Code 20B", "granite-20b-code"},
+         {"swiss-ai/Apertus-70B-Instruct-2509", "apertus-70b"},
+         {"Skywork/Skywork-13B-Base", "skywork-13b"},
+         {"nvidia/Nemotron-H-47B-Base-8K", "nemotron-h-47b"},
+         {"nvidia/NVIDIA-Nemotron-Nano-9B-v2", "nemotron-nano-9b-v2"},
+         {"Nemotron Nano v2 12B", "nemotron-nano-12b-v2"},
+         {"mistralai/Mistral-Large-3-675B-Instruct-2512", "mistral-large-3-675b"},
+         {"mistral-large-2512", "mistral-large-3-675b"},
+         {"mistralai/Mistral-Small-4-119B-2603", "mistral-small-4-119b"}}));
     CHECK(called(name) == preset);
 }
 
