@@ -141,7 +141,7 @@ std::string_view megatron_without_effect() {
 }
 
 std::span<ArgumentReader::NotCounted const> megatron_not_counted() {
-    static constexpr std::array<ArgumentReader::NotCounted, 28> names{{
+    static constexpr std::array names = std::to_array<ArgumentReader::NotCounted>({
         {"--tp-comm-overlap", "overlap of tensor parallelism; the profile's own is counted"},
         {"--cuda-graph-impl", "CUDA graphs; launches are counted as the profile has them"},
         {"--enable-cuda-graph", "CUDA graphs; launches are counted as the profile has them"},
@@ -158,10 +158,6 @@ std::span<ArgumentReader::NotCounted const> megatron_not_counted() {
         {"--fp32-residual-connection", "residuals are counted in the working precision"},
         {"--hierarchical-context-parallel-sizes", "counted as one level"},
         {"--use-sharp", "the cluster's description says what its switches add"},
-        {"--account-for-embedding-in-pipeline-split", "layers are counted in the balanced split (--stage-layers)"},
-        {"--account-for-loss-in-pipeline-split", "layers are counted in the balanced split (--stage-layers)"},
-        {"--decoder-first-pipeline-num-layers", "layers are counted in the balanced split (--stage-layers)"},
-        {"--decoder-last-pipeline-num-layers", "layers are counted in the balanced split (--stage-layers)"},
         {"--microbatch-group-size-per-virtual-pipeline-stage", "counted as pp microbatches in a row"},
         {"--use-tp-pp-dp-mapping", "ranks are counted in the order tp, cp, dp, pp"},
         {"--distribute-saved-activations", "not counted: recomputed layers keep their whole input"},
@@ -169,7 +165,7 @@ std::span<ArgumentReader::NotCounted const> megatron_not_counted() {
         {"--lora-target-modules", "adapters; every weight is counted as trained (--lora-targets says otherwise)"},
         {"--peft", "adapters; every weight is counted as trained (--lora-rank says otherwise)"},
         {"--no-overlap-p2p-communication", "overlap of pipeline transfers is counted as the profile has it"},
-    }};
+    });
     return names;
 }
 

@@ -62,11 +62,74 @@ std::vector<std::int64_t> layout_layers(std::string const& layout, ArgumentReade
     return layers;
 }
 
+/// Ranks of a pipeline that hold other numbers of layers, or embedding and loss in the place of a layer.
+struct PipelineEnds {
+    std::optional<std::int64_t> first, last;
+    bool counts_embedding = false;
+    bool counts_loss = false;
+    [[nodiscard]] bool uneven() const { return first || last; }
+    [[nodiscard]] bool count() const { return counts_embedding || counts_loss; }
+    [[nodiscard]] std::int64_t counted() const { return (counts_embedding ? 1 : 0) + (counts_loss ? 1 : 0); }
+};
+
+PipelineEnds read_ends(ArgumentReader& in) {
+    PipelineEnds const ends{.first = in.integer("--decoder-first-pipeline-num-layers", 1, most_layers),
+                            .last = in.integer("--decoder-last-pipeline-num-layers", 1, most_layers),
+                            .counts_embedding = in.flag("--account-for-embedding-in-pipeline-split"),
+                            .counts_loss = in.flag("--account-for-loss-in-pipeline-split")};
+    if (ends.uneven() && ends.count())
+        throw InputError(
+            "{}: --decoder-first-pipeline-num-layers and --decoder-last-pipeline-num-layers do not go with "
+            "--account-for-embedding-in-pipeline-split nor --account-for-loss-in-pipeline-split",
+            in.where());
+    return ends;
+}
+
+/// Layers of each chunk in model order. What ranks hold is spread evenly over their chunks; embedding and loss that
+/// count stand for a layer of the first and of the last. Source: get_num_layers_to_build of Megatron-Core 0.15,
+/// transformer_block.py.
+std::vector<std::int64_t> layers_by_ends(ArgumentReader const& in, PipelineEnds const& ends, std::int64_t layers,
+                                         std::int64_t pp, std::int64_t vpp) {
+    auto const refuse = [&](std::string const& why) {
+        throw InputError("{}: {} layers on pp {}: {}", in.where(), layers, pp, why);
+    };
+    std::int64_t const counted = layers + ends.counted();
+    if (pp > counted || vpp > counted / pp) refuse(fmt::format("fewer than {} virtual stages on each", vpp));
+    std::int64_t const others = pp - (ends.first ? 1 : 0) - (ends.last ? 1 : 0);
+    std::int64_t const rest = counted - ends.first.value_or(0) - ends.last.value_or(0);
+    if (rest < 0 || (others == 0 ? rest > 0 : rest % others != 0))
+        refuse(fmt::format("{} cannot be spread evenly over {} stages", rest, others));
+    std::vector<std::int64_t> ranks(static_cast<std::size_t>(pp), others > 0 ? rest / others : 0);
+    if (ends.first) ranks.front() = *ends.first;
+    if (ends.last) ranks.back() = *ends.last;
+    std::vector<std::int64_t> chunks;
+    for (std::int64_t round = 0; round < vpp; ++round)
+        for (std::int64_t const held : ranks) {
+            if (held % vpp != 0) refuse(fmt::format("{} of a stage are no multiple of {} virtual stages", held, vpp));
+            chunks.push_back(held / vpp);
+        }
+    if (ends.counts_embedding) --chunks.front();
+    if (ends.counts_loss) --chunks.back();
+    if (std::min(chunks.front(), chunks.back()) < 0) refuse("an end of the pipeline is left without room");
+    return chunks;
+}
+
 void read_chunks(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     ParallelPlan& p = out.plan;
+    PipelineEnds const ends = read_ends(in);
     auto const layout = in.text("--pipeline-model-parallel-layout");
     auto const chunks = in.integer("--num-virtual-stages-per-pipeline-rank", 1, most_layers);
     auto const each = in.integer("--num-layers-per-virtual-pipeline-stage", 1, most_layers);
+    if (layout && (ends.uneven() || ends.count()))
+        throw InputError(
+            "{}: --pipeline-model-parallel-layout says all that --decoder-first-pipeline-num-layers and the like do "
+            "(leave them out)",
+            in.where());
+    if (each && ends.uneven())
+        throw InputError(
+            "{}: --num-layers-per-virtual-pipeline-stage does not go with stages of other numbers of layers "
+            "(--num-virtual-stages-per-pipeline-rank)",
+            in.where());
     if (layout) {
         p.stage_layers = layout_layers(*layout, in);
         auto const stages = static_cast<std::int64_t>(p.stage_layers.size());
@@ -77,11 +140,14 @@ void read_chunks(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     } else if (chunks) {
         p.vpp = *chunks;
     } else if (each) {
-        if (model.layer_count() % (p.pp * *each) != 0)
+        std::int64_t const counted = model.layer_count() + ends.counted();
+        if (counted % (p.pp * *each) != 0)
             throw InputError("{}: --num-layers-per-virtual-pipeline-stage: {} layers are no multiple of pp {} x {}",
-                             in.where(), model.layer_count(), p.pp, *each);
-        p.vpp = model.layer_count() / (p.pp * *each);
+                             in.where(), counted, p.pp, *each);
+        p.vpp = counted / (p.pp * *each);
     }
+    if (p.pp > 1 && (ends.uneven() || ends.count()))
+        p.stage_layers = layers_by_ends(in, ends, model.layer_count(), p.pp, p.vpp);
     if (p.pp == 1 && p.vpp > 1) {
         out.warnings.push_back("virtual stages without a pipeline have no effect");
         p.vpp = 1;

@@ -9,6 +9,7 @@
 #include "tests/seeds.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace sextant;
 using Words = std::vector<std::string>;
@@ -221,6 +222,51 @@ TEST_CASE("what is wrong in a file of others is said with its name", "[import]")
     CHECK_THROWS_WITH(titan("[training]\nmixed_precision_param = \"int8\""), contains("bfloat16 or float32"));
 }
 
+TEST_CASE("stages of Megatron whose ends hold other numbers of layers are as it builds them", "[import]") {
+    using Layers = std::vector<std::int64_t>;
+    ModelSpec const model = llama();  // 32 layers
+    auto const stages = [&](ModelSpec const& of, std::string const& text) {
+        ForeignPlan const f = import_megatron(text, "train.sh", of);
+        CHECK(f.warnings.size() == (f.plan.dp * f.plan.cp > 1 || !f.accelerators ? 1 : 0));  // no overlap of gradients
+        if (!f.plan.stage_layers.empty())
+            CHECK(std::accumulate(f.plan.stage_layers.begin(), f.plan.stage_layers.end(), std::int64_t{0}) ==
+                  of.layer_count());
+        return f.plan.stage_layers;
+    };
+    std::string const four = "--pipeline-model-parallel-size 4 ";
+    CHECK(stages(model, four + "--decoder-first-pipeline-num-layers 5") == Layers{5, 9, 9, 9});
+    CHECK(stages(model, four + "--decoder-first-pipeline-num-layers 6 --decoder-last-pipeline-num-layers 4") ==
+          Layers{6, 11, 11, 4});
+    CHECK(stages(model, four + "--decoder-last-pipeline-num-layers 2 --num-virtual-stages-per-pipeline-rank 2") ==
+          Layers{5, 5, 5, 1, 5, 5, 5, 1});
+    CHECK(stages(model, "--decoder-first-pipeline-num-layers 5").empty());  // no pipeline
+    ModelSpec thirty = model;
+    thirty.layers.resize(30);
+    std::string const both = "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split ";
+    // One short at either end is also what is usual here.
+    CHECK(stages(thirty, four + both).empty());
+    CHECK(stages(thirty, four + both + "--num-layers-per-virtual-pipeline-stage 4").empty());
+    ModelSpec other = model;
+    other.layers.resize(31);
+    CHECK(stages(other, four + "--account-for-embedding-in-pipeline-split") == Layers{7, 8, 8, 8});
+    CHECK(stages(other, four + "--account-for-loss-in-pipeline-split").empty());
+    auto const refused = [&](std::string const& text) { return import_megatron(four + text, "train.sh", model); };
+    CHECK_THROWS_WITH(refused("--decoder-first-pipeline-num-layers 6"), contains("26 cannot be spread evenly over 3"));
+    CHECK_THROWS_WITH(refused("--decoder-first-pipeline-num-layers 40"), contains("spread evenly"));
+    CHECK_THROWS_WITH(refused("--account-for-loss-in-pipeline-split"), contains("33 cannot be spread evenly over 4"));
+    CHECK_THROWS_WITH(refused("--decoder-last-pipeline-num-layers 2 --num-virtual-stages-per-pipeline-rank 4"),
+                      contains("10 of a stage are no multiple of 4 virtual stages"));
+    CHECK_THROWS_WITH(refused("--decoder-last-pipeline-num-layers 2 --num-virtual-stages-per-pipeline-rank 60000"),
+                      contains("fewer than 60000"));
+    CHECK_THROWS_WITH(refused("--decoder-last-pipeline-num-layers 2 --account-for-loss-in-pipeline-split"),
+                      contains("do not go with"));
+    CHECK_THROWS_WITH(refused("--decoder-last-pipeline-num-layers 2 --num-layers-per-virtual-pipeline-stage 2"),
+                      contains("--num-virtual-stages-per-pipeline-rank"));
+    CHECK_THROWS_WITH(
+        refused("--decoder-last-pipeline-num-layers 2 --pipeline-model-parallel-layout 'Et*8|(t*8|)*2t*8L'"),
+        contains("leave them out"));
+}
+
 TEST_CASE("a DeepSpeed file as trainers write it gives what it says and no more", "[import]") {
     ForeignPlan const f = import_deepspeed(R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": 2,
         "bf16": {"enabled": true}, "fp16": {"enabled": false}, "zero_optimization": {"stage": 3,
@@ -263,6 +309,8 @@ TEST_CASE("random bytes as a file of others end in a plan or in a refusal", "[im
     std::vector<std::string> const seeds{
         "--tensor-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|(t*2|)*3tL' --cp-comm-type p2p ${A[@]} "
         "\"x",
+        "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 5 --decoder-last-pipeline-num-layers 9 "
+        "--num-virtual-stages-per-pipeline-rank 1",
         R"({"train_batch_size": 8, "zero_optimization": {"stage": 1}, "bf16": {"enabled": true}})",
         "[parallelism]\ntensor_parallel_degree = 2\nmodule_fqns_per_model_part = [[\"layers.0\"], []]\n"};
     int read = 0;
