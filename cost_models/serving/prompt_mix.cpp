@@ -257,6 +257,34 @@ Seconds later_steps(PromptQueue const& queue, PromptIterations const& steps, Pro
     return all * (1 - std::pow(1 - std::min(1.0, first / all), turns)) * units::s;
 }
 
+/// The rest of the iteration that runs when a prompt comes, of one batch.
+Seconds running_rest(PromptQueue const& queue) { return 0.5 * (1 - queue.asleep) * queue.next; }
+
+/// Until the first of the batches of a pipeline begins its next iteration. Those without prompts follow each other
+/// evenly. Of P batches of which k have prompts, all take P times as long as a stage has prompts, t; one without is
+/// through right behind the one before it, so that of the moments at which one begins k - 1 are t apart, and the next
+/// is P - k + 1 times that away: the mean rest is (k - 1 + (P - k + 1)^2) t / 2 P. One without sequences is free, and
+/// the prompt waits for the first stage alone, k^2 t / 2 P.
+Seconds first_rest(PromptMix const& mix, PromptQueue const& queue, PromptIterations const& steps, double stages) {
+    if (stages == 1) return running_rest(queue);
+    double const awake = 1 - queue.asleep;
+    Seconds const plain = mix.plain.total();
+    Seconds const beside_others = steps.seconds.front() * units::s;  // longer where those have prompts
+    Seconds const with = (queue.mean - (1 - queue.carrying) * beside_others) / queue.carrying;
+    double const busy =
+        std::clamp<double>(queue.carrying * with / queue.mean, 0, 1) * awake;  // share of a batch's time
+    double chance = std::pow(1 - busy, stages);                                // of k
+    Seconds rest = chance * awake * plain / (2 * stages);
+    for (double k = 1; k <= stages; ++k) {
+        chance = busy >= 1 ? (k == stages ? 1 : 0) : chance * (stages - k + 1) / k * busy / (1 - busy);
+        double const apart = stages - k + 1;
+        double const free = 1 - std::pow(-std::expm1(-mix.decodes), stages - k);
+        double const squares = free * k * k + (1 - free) * (k - 1 + apart * apart);
+        rest += chance * squares * with / (2 * stages * stages);
+    }
+    return rest;
+}
+
 }  // namespace
 
 double mean_context(RequestShape const& r) { return r.prompt + r.output / 2; }
@@ -330,9 +358,9 @@ RandomPrompts random_prompts(IterationModel const& model, RequestShape const& re
     mix.own_pace = pace.own_pace();
     Seconds const full = steps.seconds.back() * units::s;
     double const behind = mix.apart ? 0 : queue.behind;
-    // The first group that begins an iteration takes it, and it is through when that is.
-    out.before = queue.wait / stages + behind * full + (queue.own - pace.step(staged(model, mix.mixed))) -
-                 (mix.chunks - 1) * mix.mixed.total();
+    // The first batch that begins an iteration takes it, and it is through when that is.
+    out.before = (queue.wait - running_rest(queue)) / stages + first_rest(mix, queue, steps, stages) + behind * full +
+                 (queue.own - pace.step(staged(model, mix.mixed))) - (mix.chunks - 1) * mix.mixed.total();
     if (model.what().engine.planning == IterationPlanning::ahead)
         out.before += queue.mean / stages * (1 - queue.asleep) * (1 - nobody);  // a next one that would be empty waits
     out.before = std::max(Seconds{}, out.before);

@@ -127,6 +127,27 @@ TEST_CASE("serving: of a pipeline every batch has its turn, however busy the oth
         }
 }
 
+TEST_CASE("serving: a prompt at random waits for the first batch of a pipeline that is free, as in a simulation") {
+    struct Load {
+        char const* engine;
+        ServingPlan plan;
+        RequestShape request;
+    };
+    for (std::int64_t const pp : {2, 4})
+        for (Load load :
+             {Load{"vllm", {}, {.prompt = 1000, .output = 200}},
+              Load{"lmdeploy", {.max_batch = 128}, {.prompt = 4700, .output = 40}},
+              Load{"tensorrt-llm", {.max_batch = 512, .max_batched_tokens = 2048}, {.prompt = 200, .output = 200}}})
+            for (double const share : {0.1, 0.35, 0.5}) {
+                load.plan.pp = pp;
+                IterationModel const model = model_of("llama-3.1-8b", "h100-sxm", load.engine, load.plan);
+                double const rate = share * serving_capacity(model, load.request);
+                ServingOutcome const out = simulated(model, load.request, rate, 5, cases(30000, 10000));
+                CAPTURE(pp, load.engine, share);
+                CHECK(out.ttft.mean / open_loop(model, load.request, rate).ttft.total() == Approx(1).epsilon(0.07));
+            }
+}
+
 TEST_CASE("serving: pipelines whose prompts have to be cut have the steps of a simulation in a loop") {
     for (std::int64_t const pp : {2, 4})
         for (double const prompt : {2200.0, 3500.0})
