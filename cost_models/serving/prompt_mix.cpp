@@ -265,16 +265,12 @@ Seconds running_rest(PromptQueue const& queue) { return 0.5 * (1 - queue.asleep)
 /// through right behind the one before it, so that of the moments at which one begins k - 1 are t apart, and the next
 /// is P - k + 1 times that away: the mean rest is (k - 1 + (P - k + 1)^2) t / 2 P. One without sequences is free, and
 /// the prompt waits for the first stage alone, k^2 t / 2 P.
-Seconds first_rest(PromptMix const& mix, PromptQueue const& queue, PromptIterations const& steps, double stages) {
-    if (stages == 1) return running_rest(queue);
-    double const awake = 1 - queue.asleep;
-    Seconds const plain = mix.plain.total();
-    Seconds const beside_others = steps.seconds.front() * units::s;  // longer where those have prompts
-    Seconds const with = (queue.mean - (1 - queue.carrying) * beside_others) / queue.carrying;
-    double const busy =
-        std::clamp<double>(queue.carrying * with / queue.mean, 0, 1) * awake;  // share of a batch's time
-    double chance = std::pow(1 - busy, stages);                                // of k
-    Seconds rest = chance * awake * plain / (2 * stages);
+/// @param busy share of a batch's time in iterations with prompts
+/// @param with such an iteration
+/// @param awake share of the time in which there is any
+Seconds first_rest(PromptMix const& mix, double stages, double busy, Seconds with, double awake) {
+    double chance = std::pow(1 - busy, stages);  // of k
+    Seconds rest = chance * awake * mix.plain.total() / (2 * stages);
     for (double k = 1; k <= stages; ++k) {
         chance = busy >= 1 ? (k == stages ? 1 : 0) : chance * (stages - k + 1) / k * busy / (1 - busy);
         double const apart = stages - k + 1;
@@ -283,6 +279,16 @@ Seconds first_rest(PromptMix const& mix, PromptQueue const& queue, PromptIterati
         rest += chance * squares * with / (2 * stages * stages);
     }
     return rest;
+}
+
+/// The same where prompts come at random.
+Seconds first_rest(PromptMix const& mix, PromptQueue const& queue, PromptIterations const& steps, double stages) {
+    if (stages == 1) return running_rest(queue);
+    double const awake = 1 - queue.asleep;
+    Seconds const beside_others = steps.seconds.front() * units::s;  // longer where those have prompts
+    Seconds const with = (queue.mean - (1 - queue.carrying) * beside_others) / queue.carrying;
+    double const busy = std::clamp<double>(queue.carrying * with / queue.mean, 0, 1);
+    return first_rest(mix, stages, busy * awake, with, awake);
 }
 
 }  // namespace
@@ -322,6 +328,13 @@ PromptMix mix_at(IterationModel const& model, RequestShape const& request, doubl
         stages_of(model) > 1 ? pace.mean() : (1 - met) * mix.plain.total() + met * mix.carried.total();
     mix.mean = mix.apart ? (1 + others_of(requests) * mix.share) * iteration : iteration;
     return mix;
+}
+
+Seconds rest_in_loop(IterationModel const& model, PromptMix const& mix) {
+    double const stages = stages_of(model);
+    if (stages == 1) return 0.5 * mix.mean;
+    Seconds const with = std::max(mix.mixed.total(), stages * model.at_slowest_stage(mix.mixed));
+    return first_rest(mix, stages, std::clamp<double>(mix.share * with / mix.mean, 0, 1), with, 1);
 }
 
 double prompt_rate(IterationModel const& model, RequestShape const& request, double places) {

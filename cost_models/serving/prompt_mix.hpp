@@ -38,6 +38,9 @@ struct PromptMix {
 PromptMix mix_at(IterationModel const& model, RequestShape const& request, double decodes, double beginning,
                  double requests);
 
+/// Until a batch begins its next iteration, from a random time of a loop whose requests go round on their own.
+Seconds rest_in_loop(IterationModel const& model, PromptMix const& mix);
+
 /// Prompts a second of a group where nothing decodes: as many at a time as hold one of the `places` and as an iteration
 /// takes.
 double prompt_rate(IterationModel const& model, RequestShape const& request, double places);

@@ -126,7 +126,11 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     ServingGroup const full = full_group(model, request);
     double const busy = std::clamp(at_a_time - 1, 0.0, 1.0);  // others of the loop
     // The rest of the iteration that runs when it arrives, and the next, where that has been put together already.
-    double const before_it = busy * (model.what().engine.planning == IterationPlanning::ahead ? 1.5 : 0.5);
+    auto const before_it = [&](PromptMix const& mix) {
+        bool const ahead = model.what().engine.planning == IterationPlanning::ahead;
+        Seconds const next = ahead ? mix.mean / static_cast<double>(model.what().plan.pp) : Seconds{};
+        return busy * (rest_in_loop(model, mix) + next);
+    };
     double decodes = std::min(full.decodes, wanted);
     PromptMix mix = steady_mix(model, request, decodes, requests);
     ServingEstimate out;
@@ -134,8 +138,9 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
         out = estimate_at(model, request, decodes, mix);
         Seconds const away = out.ttft.boundary + out.ttft.tokenise;
         Seconds const wait = prompt_wait(mix, request, decodes, requests, away);
-        out.ttft.queue = before_it * mix.mean + wait;
-        double const outside = away / mix.mean + before_it + prefill_steps(mix, wait);
+        Seconds const before = before_it(mix);
+        out.ttft.queue = before + wait;
+        double const outside = (away + before) / mix.mean + prefill_steps(mix, wait);
         decodes = std::min(full.decodes, decodes_of(request, wanted, outside));
         mix = steady_mix(model, request, decodes, requests);
     }

@@ -148,6 +148,19 @@ TEST_CASE("serving: a prompt at random waits for the first batch of a pipeline t
             }
 }
 
+TEST_CASE("serving: a prompt of a loop waits for the first batch of a pipeline that is free, as in a simulation") {
+    for (std::int64_t const pp : {2, 4})
+        for (char const* engine : {"vllm", "sglang", "tensorrt-llm"})
+            for (double const concurrency : {16.0, 32.0}) {
+                IterationModel const model = model_of("llama-3.1-8b", "h100-sxm", engine, {.pp = pp});
+                RequestShape const request{.prompt = 800, .output = 200};
+                CAPTURE(pp, engine, concurrency);
+                CHECK(in_loop(model, request, concurrency).ttft.mean /
+                          closed_loop(model, request, concurrency).ttft.total() ==
+                      Approx(1).epsilon(0.12));
+            }
+}
+
 TEST_CASE("serving: pipelines whose prompts have to be cut have the steps of a simulation in a loop") {
     for (std::int64_t const pp : {2, 4})
         for (double const prompt : {2200.0, 3500.0})
