@@ -237,6 +237,11 @@ std::string commonest_refusal(SearchResult const& result, ModelSpec const& model
                                            fmt::join(missing_for_expert_overlap(*plan), ", ")));
 }
 
+std::string rejection_summary(SearchResult const& result, ModelSpec const& model, Workload const& workload) {
+    std::string const first = commonest_refusal(result, model, workload);
+    return rejection_summary(result.counts) + (first.empty() ? "" : "; " + first);
+}
+
 std::string plan_label(ParallelPlan const& p) {
     std::string text;
     auto const add = [&](char const* name, std::int64_t value) {

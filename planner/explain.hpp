@@ -27,6 +27,9 @@ std::string rejection_summary(SearchCounts const& counts);
 /// most plans did. Empty where none broke any.
 std::string commonest_refusal(SearchResult const& result, ModelSpec const& model, Workload const& workload);
 
+/// Both: "244 rejected: 244 heads; the first, ...".
+std::string rejection_summary(SearchResult const& result, ModelSpec const& model, Workload const& workload);
+
 /// "tp8 pp4 dp16 mb1": the degrees of a plan that are not one, and what else sets it apart.
 std::string plan_label(ParallelPlan const& plan);
 

@@ -79,8 +79,7 @@ void require_runnable(Subject const& subject, SearchResult const& result, std::v
     SearchCounts const& counts = result.counts;
     if (counts.rejected[rejected_for_memory] + counts.rejected[rejected_for_host_memory] > 0) return;
     std::string const why = counts.enumerated == 0 ? "the degrees asked for do not multiply to the accelerators"
-                                                   : rejection_summary(counts) + "; " +
-                                                         commonest_refusal(result, subject.model, subject.workload);
+                                                   : rejection_summary(result, subject.model, subject.workload);
     throw InputError("plan: {} cannot be split as asked: {} ({})", subject.model.name, why,
                      advice.empty() ? "see docs/plan.md for the rules" : advice.front());
 }

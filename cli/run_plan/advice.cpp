@@ -237,9 +237,8 @@ std::string Changes::several(SearchResult const& result) const {
     }
     if (result.smallest_misfit)
         return "no single change would help: a smaller model, batch or sequence, or larger memory";
-    return fmt::format(
-        "no single change that was tried helps (--gpus, --global-batch, the options of the plan): {}; {}",
-        rejection_summary(result.counts), commonest_refusal(result, answer_.model, answer_.workload));
+    return fmt::format("no single change that was tried helps (--gpus, --global-batch, the options of the plan): {}",
+                       rejection_summary(result, answer_.model, answer_.workload));
 }
 
 }  // namespace

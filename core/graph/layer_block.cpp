@@ -71,13 +71,12 @@ void append_input_norm(BlockBuilder& b, std::string_view name, NormOutput output
             if (output == NormOutput::dropped) return;
             b.keep_input("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden, narrow_of(output));
             double const of_others = static_cast<double>(b.tokens) - b.norm_tokens;
+            if (of_others <= 0) return;
             // In fp4 what the forward pass gathered by rows is kept beside what the backward pass gathers by columns.
             // Source: `module/layernorm_linear.py` of Transformer Engine 2.8.
-            if (of_others > 0 && output == NormOutput::for_products && b.plan.precision == Precision::fp4)
+            if (output == NormOutput::for_products && b.plan.precision == Precision::fp4)
                 b.block.saved.back().narrow_width *= 2;
-            if (of_others > 0)
-                b.keep_copy(KeptCopy::gathered, "linear input of the other ranks", "T h (1 - 1/t)",
-                            of_others * b.hidden);
+            b.keep_copy(KeptCopy::gathered, "linear input of the other ranks", "T h (1 - 1/t)", of_others * b.hidden);
         });
         b.keep_copy(KeptCopy::norm, "copies around a norm", "T h [/t with SP]", b.norm_tokens * b.hidden);
     });

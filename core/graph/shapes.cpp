@@ -96,13 +96,10 @@ void BlockBuilder::keep(std::string_view name, std::string_view formula, double 
     block.saved.push_back({.name = name, .formula = formula, .bytes = bytes * units::B});
 }
 
-namespace {
-constexpr double fp4_bytes = 0.5 + 1.0 / 16;  // with a scale for every sixteen values
-}  // namespace
-
 void BlockBuilder::keep_input(std::string_view name, std::string_view formula, double bytes, NarrowInput narrow) {
     keep(name, formula, bytes);
     if (!is_narrow(plan.precision)) return;
+    constexpr double fp4_bytes = 0.5 + 1.0 / 16;  // with a scale for every sixteen values
     block.saved.back().narrow = narrow;
     if (plan.precision == Precision::fp4) block.saved.back().narrow_width = fp4_bytes;
 }

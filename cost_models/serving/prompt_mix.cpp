@@ -285,10 +285,10 @@ Seconds first_rest(PromptMix const& mix, double stages, double busy, Seconds wit
 Seconds first_rest(PromptMix const& mix, PromptQueue const& queue, PromptIterations const& steps, double stages) {
     if (stages == 1) return running_rest(queue);
     double const awake = 1 - queue.asleep;
-    Seconds const beside_others = steps.seconds.front() * units::s;  // longer where those have prompts
-    Seconds const with = (queue.mean - (1 - queue.carrying) * beside_others) / queue.carrying;
-    double const busy = std::clamp<double>(queue.carrying * with / queue.mean, 0, 1);
-    return first_rest(mix, stages, busy * awake, with, awake);
+    Seconds const beside_others = steps.seconds.front() * units::s;                // longer where those have prompts
+    Seconds const in_prompts = queue.mean - (1 - queue.carrying) * beside_others;  // of an iteration's mean time
+    double const busy = std::clamp<double>(in_prompts / queue.mean, 0, 1);
+    return first_rest(mix, stages, busy * awake, in_prompts / queue.carrying, awake);
 }
 
 }  // namespace

@@ -68,8 +68,8 @@ struct PipelineEnds {
     bool counts_embedding = false;
     bool counts_loss = false;
     [[nodiscard]] bool uneven() const { return first || last; }
-    [[nodiscard]] bool count() const { return counts_embedding || counts_loss; }
     [[nodiscard]] std::int64_t counted() const { return (counts_embedding ? 1 : 0) + (counts_loss ? 1 : 0); }
+    [[nodiscard]] bool stated() const { return uneven() || counted() > 0; }
 };
 
 PipelineEnds read_ends(ArgumentReader& in) {
@@ -77,7 +77,7 @@ PipelineEnds read_ends(ArgumentReader& in) {
                             .last = in.integer("--decoder-last-pipeline-num-layers", 1, most_layers),
                             .counts_embedding = in.flag("--account-for-embedding-in-pipeline-split"),
                             .counts_loss = in.flag("--account-for-loss-in-pipeline-split")};
-    if (ends.uneven() && ends.count())
+    if (ends.uneven() && ends.counted() > 0)
         throw InputError(
             "{}: --decoder-first-pipeline-num-layers and --decoder-last-pipeline-num-layers do not go with "
             "--account-for-embedding-in-pipeline-split nor --account-for-loss-in-pipeline-split",
@@ -120,7 +120,7 @@ void read_chunks(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     auto const layout = in.text("--pipeline-model-parallel-layout");
     auto const chunks = in.integer("--num-virtual-stages-per-pipeline-rank", 1, most_layers);
     auto const each = in.integer("--num-layers-per-virtual-pipeline-stage", 1, most_layers);
-    if (layout && (ends.uneven() || ends.count()))
+    if (layout && ends.stated())
         throw InputError(
             "{}: --pipeline-model-parallel-layout says all that --decoder-first-pipeline-num-layers and the like do "
             "(leave them out)",
@@ -146,8 +146,7 @@ void read_chunks(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
                              in.where(), counted, p.pp, *each);
         p.vpp = counted / (p.pp * *each);
     }
-    if (p.pp > 1 && (ends.uneven() || ends.count()))
-        p.stage_layers = layers_by_ends(in, ends, model.layer_count(), p.pp, p.vpp);
+    if (p.pp > 1 && ends.stated()) p.stage_layers = layers_by_ends(in, ends, model.layer_count(), p.pp, p.vpp);
     if (p.pp == 1 && p.vpp > 1) {
         out.warnings.push_back("virtual stages without a pipeline have no effect");
         p.vpp = 1;

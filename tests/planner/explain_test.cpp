@@ -245,6 +245,11 @@ TEST_CASE("explain: what most refused plans broke is said by the first of them",
                contains("the first, tp3 mb1 zero0: tp 3 does not divide the 32 attention heads"));
     refuse(PlanProblem::schedule, 1, {.schedule = Schedule::overlapped}, 9);  // a rule of what is modelled
     CHECK_THAT(commonest_refusal(result, model, workload), contains("1f1b-overlap needs --ep 2 or more"));
+    CHECK_THAT(rejection_summary(result, model, workload),
+               contains("117 rejected: 100 memory, 9 schedule") && contains("; the first, 1f1b-overlap mb1 zero0"));
+    SearchResult only_memory;
+    only_memory.counts.rejected[rejected_for_memory] = 2;
+    CHECK(rejection_summary(only_memory, model, workload) == "2 rejected: 2 memory");
 }
 
 TEST_CASE("explain: a label says what sets a plan apart", "[INV-12]") {
