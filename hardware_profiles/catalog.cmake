@@ -7,28 +7,35 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/v100-sxm-32gb.json
   hardware_profiles/accelerators/v100-pcie-16gb.json
   hardware_profiles/accelerators/v100-pcie-32gb.json
+  hardware_profiles/accelerators/v100s-pcie-32gb.json
   hardware_profiles/accelerators/t4.json
   hardware_profiles/accelerators/rtx-2080-ti.json
   hardware_profiles/accelerators/a100-sxm-40gb.json
   hardware_profiles/accelerators/a100-sxm-80gb.json
+  hardware_profiles/accelerators/a100-sxm-64gb.json
   hardware_profiles/accelerators/a100-pcie-40gb.json
   hardware_profiles/accelerators/a100-pcie-80gb.json
   hardware_profiles/accelerators/a800-sxm-80gb.json
+  hardware_profiles/accelerators/a800-pcie-80gb.json
   hardware_profiles/accelerators/a10.json
   hardware_profiles/accelerators/a10g.json
   hardware_profiles/accelerators/a30.json
   hardware_profiles/accelerators/a40.json
+  hardware_profiles/accelerators/rtx-a4000.json
   hardware_profiles/accelerators/rtx-a5000.json
   hardware_profiles/accelerators/rtx-a6000.json
   hardware_profiles/accelerators/rtx-3060.json
   hardware_profiles/accelerators/rtx-3080.json
   hardware_profiles/accelerators/rtx-3090.json
+  hardware_profiles/accelerators/rtx-3090-ti.json
   hardware_profiles/accelerators/h100-sxm.json
   hardware_profiles/accelerators/h100-sxm-96gb.json
   hardware_profiles/accelerators/h100-pcie.json
   hardware_profiles/accelerators/h100-nvl.json
   hardware_profiles/accelerators/h800-sxm.json
+  hardware_profiles/accelerators/h800-pcie.json
   hardware_profiles/accelerators/h20-sxm.json
+  hardware_profiles/accelerators/h20-sxm-141gb.json
   hardware_profiles/accelerators/h200-sxm.json
   hardware_profiles/accelerators/h200-nvl.json
   hardware_profiles/accelerators/gh200-96gb.json
@@ -43,12 +50,15 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/l40.json
   hardware_profiles/accelerators/l20.json
   hardware_profiles/accelerators/rtx-6000-ada.json
+  hardware_profiles/accelerators/rtx-5000-ada.json
   hardware_profiles/accelerators/rtx-4080.json
   hardware_profiles/accelerators/rtx-4090.json
   hardware_profiles/accelerators/rtx-4090d.json
   hardware_profiles/accelerators/rtx-5080.json
   hardware_profiles/accelerators/rtx-5090.json
   hardware_profiles/accelerators/rtx-pro-6000.json
+  hardware_profiles/accelerators/rtx-pro-6000-workstation.json
+  hardware_profiles/accelerators/rtx-pro-6000-max-q.json
   hardware_profiles/accelerators/gb10.json
   hardware_profiles/accelerators/mi100.json
   hardware_profiles/accelerators/mi250x-gcd.json
@@ -80,6 +90,9 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a100-sxm-40gb.json
   hardware_profiles/clusters/a100-roce.json
   hardware_profiles/clusters/a100-40gb-roce.json
+  hardware_profiles/clusters/leonardo.json
+  hardware_profiles/clusters/juwels-booster.json
+  hardware_profiles/clusters/perlmutter.json
   hardware_profiles/clusters/a100-roce-400.json
   hardware_profiles/clusters/aws-p4d.json
   hardware_profiles/clusters/gcp-a2-high.json
@@ -90,6 +103,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a100-pcie-bridged.json
   hardware_profiles/clusters/a800.json
   hardware_profiles/clusters/a800-infiniband.json
+  hardware_profiles/clusters/a800-pcie.json
   hardware_profiles/clusters/h100-sxm.json
   hardware_profiles/clusters/h100-roce.json
   hardware_profiles/clusters/h100-96gb-roce.json
@@ -100,13 +114,16 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/h100-nvl.json
   hardware_profiles/clusters/h800.json
   hardware_profiles/clusters/h800-roce.json
+  hardware_profiles/clusters/h800-pcie.json
   hardware_profiles/clusters/h20.json
   hardware_profiles/clusters/h20-roce.json
+  hardware_profiles/clusters/h20-141gb.json
   hardware_profiles/clusters/h200-sxm.json
   hardware_profiles/clusters/h200-roce.json
   hardware_profiles/clusters/aws-p5en.json
   hardware_profiles/clusters/h200-nvl.json
   hardware_profiles/clusters/gh200.json
+  hardware_profiles/clusters/jupiter.json
   hardware_profiles/clusters/gh200-144gb.json
   hardware_profiles/clusters/b100-sxm.json
   hardware_profiles/clusters/b200-sxm.json
@@ -130,6 +147,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/v100-jean-zay.json
   hardware_profiles/clusters/v100-16gb-jean-zay.json
   hardware_profiles/clusters/v100-pcie.json
+  hardware_profiles/clusters/v100s-pcie.json
   hardware_profiles/clusters/v100-pcie-16gb.json
   hardware_profiles/clusters/p100-pcie.json
   hardware_profiles/clusters/t4-pcie.json
@@ -139,16 +157,19 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a30-pcie.json
   hardware_profiles/clusters/a40-pcie.json
   hardware_profiles/clusters/rtx-a5000-pcie.json
+  hardware_profiles/clusters/rtx-a4000-pcie.json
   hardware_profiles/clusters/rtx-a6000-pcie.json
   hardware_profiles/clusters/rtx-3060-box.json
   hardware_profiles/clusters/rtx-3080-box.json
   hardware_profiles/clusters/rtx-3090-box.json
+  hardware_profiles/clusters/rtx-3090-ti-box.json
   hardware_profiles/clusters/l40s-pcie.json
   hardware_profiles/clusters/l40s-p2p.json
   hardware_profiles/clusters/l40s-efa.json
   hardware_profiles/clusters/l40-pcie.json
   hardware_profiles/clusters/l20-pcie.json
   hardware_profiles/clusters/rtx-6000-ada-pcie.json
+  hardware_profiles/clusters/rtx-5000-ada-pcie.json
   hardware_profiles/clusters/l4-pcie.json
   hardware_profiles/clusters/rtx-4080-box.json
   hardware_profiles/clusters/rtx-4090-box.json
@@ -156,6 +177,8 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/rtx-5080-box.json
   hardware_profiles/clusters/rtx-5090-box.json
   hardware_profiles/clusters/rtx-pro-6000-pcie.json
+  hardware_profiles/clusters/rtx-pro-6000-workstation-box.json
+  hardware_profiles/clusters/rtx-pro-6000-max-q-box.json
   hardware_profiles/clusters/dgx-spark.json
   hardware_profiles/clusters/mi100-pcie.json
   hardware_profiles/clusters/mi250x.json
