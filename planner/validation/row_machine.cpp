@@ -24,8 +24,9 @@ struct FamilyWord {
 };
 
 /// The first word that is found decides. A stack on top of one of these, or like it, has its constants: Primus runs
-/// Megatron unless it says torchtitan, GPT-NeoX is a Megatron-DeepSpeed, LitGPT trains by FSDP, and what is written in
-/// JAX is compiled as MaxText is. torchtitan compiles its blocks: FSDP2 that runs op by op waits for the host as FSDP
+/// Megatron unless it says torchtitan, MindSpeed puts it on Ascend, GPT-NeoX is a Megatron-DeepSpeed, LitGPT trains by
+/// FSDP, Axolotl and LLaMA-Factory by Hugging Face's Trainer unless they name another, and what is written in JAX is
+/// compiled as MaxText is. torchtitan compiles its blocks: FSDP2 that runs op by op waits for the host as FSDP
 /// does (an H200 behind a virtual machine: 5.4 ms a layer, where torchtitan's constants say 0.3). PaxML is none of
 /// them: its eight published steps are 30 % slower than MaxText's constants say, and `generic` is fitted to them.
 constexpr std::array family_words{
@@ -42,14 +43,21 @@ constexpr std::array family_words{
     FamilyWord{"deepspeed", "deepspeed"},
     FamilyWord{"sailor", "deepspeed"},
     FamilyWord{"gptneox", "deepspeed", Kinship::kin},
+    FamilyWord{"openrlhf", "deepspeed", Kinship::kin},
     FamilyWord{"maxtext", "maxtext"},
     FamilyWord{"megatron", "megatron"},
     FamilyWord{"mcore", "megatron"},
     FamilyWord{"primus", "megatron", Kinship::kin},
+    FamilyWord{"mindspeed", "megatron", Kinship::kin},
+    FamilyWord{"galvatron", "megatron", Kinship::kin},
     FamilyWord{"nemo", "megatron"},
     FamilyWord{"fsdp", "fsdp"},
     FamilyWord{"torchtune", "fsdp"},
     FamilyWord{"litgpt", "fsdp", Kinship::kin},
+    FamilyWord{"litllama", "fsdp", Kinship::kin},
+    FamilyWord{"olmocore", "torchtitan", Kinship::kin},
+    FamilyWord{"olmo", "fsdp", Kinship::kin},
+    FamilyWord{"metaseq", "fsdp", Kinship::kin},
     FamilyWord{"levanter", "maxtext", Kinship::kin},
     FamilyWord{"easylm", "maxtext", Kinship::kin},
     FamilyWord{"easydel", "maxtext", Kinship::kin},
@@ -61,6 +69,9 @@ constexpr std::array family_words{
     FamilyWord{"huggingface", "transformers"},
     FamilyWord{"hftrainer", "transformers"},
     FamilyWord{"accelerate", "transformers", Kinship::kin},
+    FamilyWord{"axolotl", "transformers", Kinship::kin},
+    FamilyWord{"llamafactory", "transformers", Kinship::kin},
+    FamilyWord{"sfttrainer", "transformers", Kinship::kin},
     FamilyWord{"lightning", "pytorch", Kinship::kin},
     FamilyWord{"ddp", "pytorch"},
     FamilyWord{"eager", "pytorch"},

@@ -484,6 +484,12 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(family("Levanter (JAX)") == "maxtext");
     CHECK(family("EasyLM") == "maxtext");
     CHECK(family("PaxML") == "generic");
+    CHECK(family("MindSpeed-LLM") == "megatron");
+    CHECK(family("LLaMA-Factory") == "transformers");
+    CHECK(family("LLaMA-Factory (DeepSpeed ZeRO-3)") == "deepspeed");
+    CHECK(family("Axolotl + FSDP") == "fsdp");
+    CHECK(family("OLMo-core") == "torchtitan");
+    CHECK(family("OLMo") == "fsdp");
     CHECK(family("MCore v0.13") == "megatron");
     CHECK(family("Primus") == "megatron");
     CHECK(family("Primus (TorchTitan)") == "torchtitan");
