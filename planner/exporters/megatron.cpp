@@ -87,6 +87,11 @@ void add_state(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mod
     bool const copied = most_copies(p, model) > 1;
     if (copied) lines.flag("--overlap-grad-reduce");
     if (copied && sharded) lines.flag("--overlap-param-gather");
+    // Otherwise Transformer Engine keeps narrow copies beside the 16-bit weights, which no estimate counts.
+    if (sharded && unscaled(p.precision) == Precision::fp8) {
+        lines.flag("--fp8-param-gather");
+        if (p.precision == Precision::mxfp8) lines.flag("--reuse-grad-buf-for-mxfp8-param-ag");
+    }
     add_optimizer(lines, p);
     if (offloads_activations(p))
         lines.option("--cpu-offloading-num-layers", p.offload_layers > 0 ? p.offload_layers : model.layer_count() - 1);

@@ -152,7 +152,6 @@ std::span<ArgumentReader::NotCounted const> megatron_not_counted() {
         {"--delay-wgrad-compute", "not counted"},
         {"--moe-shared-expert-overlap", "overlap of the shared expert; the profile's own is counted"},
         {"--defer-embedding-wgrad-compute", "not counted"},
-        {"--fp8-param-gather", "weights are counted as the profile gathers them"},
         {"--use-torch-fsdp2", "PyTorch's FSDP2: --zero and --framework fsdp describe it"},
         {"--rampup-batch-size", "the step of the full batch is counted"},
         {"--fp32-residual-connection", "residuals are counted in the working precision"},

@@ -354,6 +354,11 @@ ForeignPlan import_megatron(std::string_view text, std::string_view where, Model
     read_optimizer(in, out, model);
     read_attention(in, out, text);
     read_kernels(in, out);
+    static_cast<void>(in.flag("--reuse-grad-buf-for-mxfp8-param-ag"));
+    if (!in.flag("--fp8-param-gather") && unscaled(out.plan.precision) == Precision::fp8)
+        out.warnings.push_back(
+            "--fp8-format without --fp8-param-gather: what Transformer Engine keeps beside the 16-bit weights, two "
+            "bytes of each that it multiplies by, is not counted");
     bool const tf32 = text.find("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1") != std::string_view::npos;
     if (tf32 && out.plan.precision == Precision::fp32) out.plan.precision = Precision::tf32;
     in.finish(out, megatron_without_effect(), megatron_not_counted());

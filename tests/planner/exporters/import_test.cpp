@@ -121,6 +121,18 @@ TEST_CASE("modules of selective recompute and the format of gradients are read",
     CHECK(modules_text(titan.plan.recompute_modules) == "op");
 }
 
+TEST_CASE("weights in 16 bits beside fp8 leave copies that are not counted, and the import says so", "[import]") {
+    auto const warns = [](std::string const& more) {
+        auto const warnings = import_megatron("--bf16 --overlap-grad-reduce " + more, "x", llama()).warnings;
+        return std::any_of(warnings.begin(), warnings.end(), [](std::string const& text) {
+            return text.find("without --fp8-param-gather") != std::string::npos;
+        });
+    };
+    CHECK(warns("--fp8-format hybrid"));
+    CHECK_FALSE(warns("--fp8-format hybrid --fp8-param-gather"));
+    CHECK_FALSE(warns(""));
+}
+
 TEST_CASE("how fp8 is scaled is read and written", "[import][export]") {
     auto const megatron = [](std::string const& more) {
         return import_megatron("--bf16 --fp8-format e4m3 " + more, "x", llama()).plan.precision;
