@@ -38,6 +38,9 @@ bool is_ring_step(Collective const& c) {
     return c.group == GroupKind::context && c.kind == CollectiveKind::send_receive;
 }
 
+/// Tokens on their way to experts and back, and between the ranks that share an expert.
+bool is_of_experts(Collective const& c) { return c.group == GroupKind::expert || c.group == GroupKind::expert_tensor; }
+
 }  // namespace
 
 GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec const& cluster) {
@@ -46,6 +49,7 @@ GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec cons
         case GroupKind::context: return place_group(plan.cp, plan.tp, cluster);
         case GroupKind::data: return place_group(plan.dp * plan.cp, plan.tp, cluster);
         case GroupKind::expert: return place_group(plan.ep, plan.expert_tp, cluster);
+        case GroupKind::expert_tensor: return place_group(plan.expert_tp, 1, cluster);
         case GroupKind::expert_data: return place_group(plan.expert_dp(), plan.ep * plan.expert_tp, cluster);
         case GroupKind::pipeline: {
             // One neighbour pair: the worst is the one that crosses a pod, or a domain, if any does, and no bridge.
@@ -127,17 +131,22 @@ void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection con
             if (op.hiding == Hiding::hidden) continue;
             GroupPlacement group = place(c->group, plan, cluster_);
             group.copies = c->copies;
+            if (c->copies > 1) {
+                group.expert_groups = c->expert_groups;
+                group.chosen_groups = c->chosen_groups;
+            }
             CollectiveCurve const& cost = curve(c->kind, group);
-            Seconds const t = cost.time(c->bytes);
+            auto const messages = static_cast<double>(c->messages);
+            Seconds const t = messages * cost.time(c->bytes / messages);
             double overlap = 0;
             if (c->group == GroupKind::tensor) overlap = framework_.tp_overlap.value;
-            if (c->group == GroupKind::expert) overlap = framework_.ep_overlap.value;
+            if (is_of_experts(*c)) overlap = framework_.ep_overlap.value;
             if (is_ring_step(*c)) overlap = 1;
             priced.collective = *c;
             priced.exposed = (1 - overlap) * t;
             priced.hidden = overlap * t;
-            priced.latency = cost.latency(c->bytes);
-            priced.launches = 1;
+            priced.latency = messages * cost.latency(c->bytes / messages);
+            priced.launches = c->messages;
         } else {
             Product const product = kernel(op, selection.pass, selection.sums, gradient_format(plan));
             priced.compute = product.time;
@@ -194,7 +203,8 @@ Pricer::Halves Pricer::price_halves(Block const& block, ParallelPlan const& plan
                 if (is_ring_step(op.collective)) ring += op.hidden;
                 switch (op.collective.group) {
                     case GroupKind::tensor: time.tp += op.exposed; break;
-                    case GroupKind::expert: time.ep += op.exposed; break;
+                    case GroupKind::expert:
+                    case GroupKind::expert_tensor: time.ep += op.exposed; break;
                     case GroupKind::context: time.cp += op.exposed; break;
                     default: break;
                 }
@@ -277,6 +287,7 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     price.parameters = block.parameters;
     price.frozen = block.frozen;
     price.run_again = block.kept(Recompute::none, formats_.of_layer_run_again());
+    price.workspace = block.workspace;
     Floors const least = floors(block, plan, host_floor);
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
     Halves const backward = price_halves(block, plan, {.pass = Pass::backward, .floor = least.backward});
@@ -308,14 +319,20 @@ PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
     priced.embedding = price(blocks.embedding, plan, HostFloor::none);
     priced.head = price(blocks.head, plan, HostFloor::none);
     priced.mtp = price(blocks.mtp, plan, HostFloor::none);
-    priced.tied_output_copy = blocks.tied_output_copy;
+    priced.embedding_copy = blocks.embedding_copy;
     return priced;
 }
 
 CollectiveCurve const& Pricer::curve(CollectiveKind kind, GroupPlacement const& group) {
-    std::array<std::int64_t, 7> const key{
-        static_cast<std::int64_t>(kind), group.size,    group.ranks_per_domain, group.stride, group.copies,
-        group.bridged ? 1 : 0,           group.pipeline};
+    std::array<std::int64_t, 9> const key{static_cast<std::int64_t>(kind),
+                                          group.size,
+                                          group.ranks_per_domain,
+                                          group.stride,
+                                          group.copies,
+                                          group.expert_groups,
+                                          group.chosen_groups,
+                                          group.bridged ? 1 : 0,
+                                          group.pipeline};
     auto const [found, is_new] = curves_.try_emplace(key);
     if (is_new) found->second = collective_curve(cluster_, kind, group);
     return found->second;

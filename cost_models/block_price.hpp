@@ -43,6 +43,7 @@ struct BlockPrice {
     std::array<Bytes, 3> kept{};       ///< activations kept per microbatch under each policy
     std::array<Bytes, 3> offloaded{};  ///< of these, what lies in host memory where activations are offloaded
     Bytes run_again;                   ///< what is there of it, once, while it is run again
+    Bytes workspace;                   ///< beside that, while its backward pass runs
     LocalParameters parameters;        ///< that are trained
     FrozenWeights frozen;
 };
@@ -76,7 +77,7 @@ struct PricedBlocks {
     BlockPrice embedding;
     BlockPrice head;
     BlockPrice mtp;
-    LocalParameters tied_output_copy;
+    LocalParameters embedding_copy;
 };
 
 /// The groups of a plan placed on a cluster (Megatron-LM's rank order: tp, cp, dp, pp; experts: expert tp, ep, expert
@@ -129,7 +130,7 @@ private:
     ClusterSpec const& cluster_;
     FrameworkTiming const& framework_;
     KeptFormats formats_;
-    std::map<std::array<std::int64_t, 7>, CollectiveCurve> curves_;
+    std::map<std::array<std::int64_t, 9>, CollectiveCurve> curves_;
     std::map<std::array<std::int64_t, 7>, Product> products_;
 };
 

@@ -17,8 +17,10 @@ struct GroupPlacement {
     std::int64_t domains = 1;
     std::int64_t fewest = 0;  ///< ranks of the domain that has the fewest; 0: as many as the others
     std::int64_t stride = 1;
-    std::int64_t copies = 1;  ///< see `Collective::copies`
-    bool bridged = false;     ///< two ranks that links of their own join, see `ScaleUpNetwork::pair_bandwidth`
+    std::int64_t copies = 1;  ///< see `Collective`, as the next two
+    std::int64_t expert_groups = 1;
+    std::int64_t chosen_groups = 1;
+    bool bridged = false;  ///< two ranks that links of their own join, see `ScaleUpNetwork::pair_bandwidth`
     /// Of two neighbours in a pipeline that stand for all of it: its stages, `stride` ranks each.
     std::int64_t pipeline = 0;
     /// NICs of the domain that has the fewest, which all that goes around has to pass.

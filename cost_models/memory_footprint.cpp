@@ -295,7 +295,7 @@ Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkM
 
 Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework) {
     double const share = load.moe_layers > 0 ? 0 : framework.working_gradient_share.value;
-    return load.working_layer + share * (load.kept_by_layer + load.working_layer);
+    return load.working_layer + share * (load.kept_by_layer + load.working_layer) + load.workspace;
 }
 
 Bytes closing_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {

@@ -18,6 +18,7 @@ struct StageLoad {
     FrozenWeights frozen;           ///< the same three of what is held and not trained
     FrozenWeights frozen_layer;
     FrozenWeights frozen_ends;
+    double shared_embedding = 0;  ///< trained parameters that the stage at the other end of the pipeline holds, too
     double layers = 0;
     double offloaded_share = 1;  ///< of these, those whose activations are offloaded, where some are
     double moe_layers = 0;
@@ -25,6 +26,7 @@ struct StageLoad {
     Bytes kept_by_layer;   ///< of one layer (mean), under the policy
     Bytes offloaded;       ///< of `kept`, what lies in host memory where activations are offloaded
     Bytes working_layer;   ///< what one layer adds to what is kept of it while it is run again; zero without recompute
+    Bytes workspace;       ///< what one layer needs beside, while its backward pass runs
     double in_flight = 1;  ///< microbatches whose activations are held at the same time
     double in_flight_on_device = -1;  ///< the same of what stays on the device where some are offloaded; -1: as many
     bool pairs = false;               ///< forwards run beside backwards

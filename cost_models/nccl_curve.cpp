@@ -1,5 +1,7 @@
 #include "cost_models/nccl_curve.hpp"
 
+#include "cost_models/token_dispatch.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -225,11 +227,8 @@ double reached_of_mesh(NcclMachine const& machine, CollectiveKind kind, GroupPla
 
 double share_outside(GroupPlacement const& group) {
     auto const n = static_cast<double>(group.size);
-    auto const domains = static_cast<double>(group.domains);
     double const outside = (n - static_cast<double>(group.entries())) / n;
-    if (group.copies <= 1) return outside;
-    auto const copies = static_cast<double>(group.copies);
-    return outside * domains * (1 - std::pow(1 - 1 / domains, copies)) / copies;
+    return group.copies <= 1 ? outside : outside * distinct_share(group, group.domains);
 }
 
 double share_beyond_pod(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group) {

@@ -13,12 +13,36 @@ constexpr double nic_share = 0.9;                 // 45 of 50 GB/s
 constexpr double link_share = 0.71;               // 640 of 900 GB/s
 constexpr Seconds notification = 50 * units::us;  // assumed: two small kernels and a word that the host polls
 
-/// Of k copies that go to any of n places with equal chance, the share that is left of one per place.
-double distinct_share(double n, double k) { return n * (1 - std::pow(1 - 1 / n, k)) / k; }
+/// C(n, k), as a real number.
+double choices(std::int64_t n, std::int64_t k) {
+    double product = 1;
+    for (std::int64_t i = 0; i < k; ++i)
+        product *= static_cast<double>(n - i) / static_cast<double>(i + 1);
+    return product;
+}
 
 bool starts_on_devices(ScaleOutNetwork const& network) { return network.kind != "efa"; }
 
 }  // namespace
+
+double distinct_share(GroupPlacement const& group, std::int64_t places) {
+    auto const n = static_cast<double>(places);
+    auto const k = static_cast<double>(group.copies);
+    std::int64_t const groups = group.expert_groups, chosen = group.chosen_groups;
+    bool const fits = groups % places == 0 || places % groups == 0;
+    if (groups == chosen || !fits) return n * (1 - std::pow(1 - 1 / n, k)) / k;
+    // A place has `whole` groups, of which a token may use any number, or a part of one.
+    std::int64_t const whole = std::max<std::int64_t>(1, groups / places);
+    auto const places_of_group = static_cast<double>(std::max<std::int64_t>(1, places / groups));
+    double hit = 0;
+    for (std::int64_t here = 1; here <= std::min(whole, chosen); ++here) {
+        if (chosen - here > groups - whole) continue;
+        double const chance = choices(whole, here) * choices(groups - whole, chosen - here) / choices(groups, chosen);
+        double const share = static_cast<double>(here) / (static_cast<double>(chosen) * places_of_group);
+        hit += chance * (1 - std::pow(1 - share, k));
+    }
+    return n * hit / k;
+}
 
 CollectiveCurve token_dispatch_curve(ClusterSpec const& cluster, GroupPlacement const& group) {
     bool const crosses = group.domains > 1;
@@ -32,16 +56,16 @@ CollectiveCurve token_dispatch_curve(ClusterSpec const& cluster, GroupPlacement 
         every_copy.copies = 1;
         return collective_curve(cluster, CollectiveKind::all_to_all, every_copy);
     }
-    auto const n = static_cast<double>(group.size);
     auto const domains = static_cast<double>(group.domains);
-    auto const k = static_cast<double>(group.copies);
     double const elsewhere = 1 - 1 / static_cast<double>(group.ranks_per_domain);
-    SecondsPerByte slope = elsewhere * distinct_share(n, k) / (cluster.scale_up.bandwidth.value * link_share);
+    SecondsPerByte slope =
+        elsewhere * distinct_share(group, group.size) / (cluster.scale_up.bandwidth.value * link_share);
     if (crosses) {
         ScaleOutNetwork const& far = *cluster.scale_out;
         double const beyond_pod = share_beyond_pod(nccl_machine(cluster), CollectiveKind::all_to_all, group);
         double const share = nic_share / pod_slowdown(far.oversubscription.value, beyond_pod);
-        slope = std::max(slope, (1 - 1 / domains) * distinct_share(domains, k) / (far.bandwidth.value * share));
+        slope =
+            std::max(slope, (1 - 1 / domains) * distinct_share(group, group.domains) / (far.bandwidth.value * share));
     }
     CollectiveCurve curve;
     curve.add(notification, slope);

@@ -4,12 +4,19 @@
 
 namespace sextant {
 
+/// Of `group.copies` copies of a token for experts chosen with equal chance, the share that is left of one for each of
+/// `places` equal parts of the group (its domains, its ranks). Where a token chooses from g of G groups of experts: a
+/// place with w of them has j among the chosen with probability C(w, j) C(G - w, g - j) / C(G, g), and none of k copies
+/// with (1 - j / g)^k. Groups that places cut unevenly count as none.
+double distinct_share(GroupPlacement const& group, std::int64_t places);
+
 /// Curve of an exchange of routed tokens that are sent once per domain and, inside of it, once per rank (DeepEP,
 /// HybridEP), as a function of S, the bytes of a rank's tokens in all of their k copies.
 ///
 /// T = L + max(outside / NIC rate, inside / link rate), with balanced routing over n ranks in N domains of m:
 /// - outside = S (1 - 1/N) N (1 - (1 - 1/N)^k) / k: a token visits N (1 - (1 - 1/N)^k) domains, one in N of them its
-///   own. Each rank sends over its own NIC to the rank of the same index, which sends on.
+///   own. Each rank sends over its own NIC to the rank of the same index, which sends on. Fewer domains where experts
+///   are chosen from some groups (`distinct_share`).
 /// - inside = S (1 - 1/m) n (1 - (1 - 1/n)^k) / k: the distinct ranks a token visits, all but one in m over the links.
 /// - L: notification of the counts, and the wait of the host for them.
 ///

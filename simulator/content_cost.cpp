@@ -49,6 +49,7 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
             load.largest_layer = price.parameters;
             load.frozen_layer = price.frozen;
         }
+        load.workspace = std::max(load.workspace, price.workspace);
         if (plan.recompute != Recompute::none)
             load.working_layer = std::max(load.working_layer, price.run_again - price.kept[policy]);
         if (shape.kinds[k].moe) load.moe_layers += n;
@@ -59,6 +60,9 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
         load.frozen += price.frozen;
         load.frozen_ends += price.frozen;
     };
+    bool const trained = !plan.adapters.on();
+    // The other end of the pipeline has the embedding, or a copy of it.
+    if (trained && content.embedding != content.head) load.shared_embedding = shape.blocks.embedding_copy.total();
     if (content.embedding) add_end(shape.blocks.embedding);
     if (!content.head) return;
     add_end(shape.blocks.head);
@@ -66,10 +70,9 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
     load.head += shape.blocks.head.parameters;
     load.head += shape.blocks.mtp.parameters;
     if (content.embedding) return;
-    bool const trained = !plan.adapters.on();
-    (trained ? load.parameters : load.frozen.plain) += shape.blocks.tied_output_copy;
-    (trained ? load.ends : load.frozen_ends.plain) += shape.blocks.tied_output_copy;
-    if (trained) load.head += shape.blocks.tied_output_copy;
+    (trained ? load.parameters : load.frozen.plain) += shape.blocks.embedding_copy;
+    (trained ? load.ends : load.frozen_ends.plain) += shape.blocks.embedding_copy;
+    if (trained) load.head += shape.blocks.embedding_copy;
 }
 
 }  // namespace sextant

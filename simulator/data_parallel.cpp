@@ -168,6 +168,11 @@ Seconds exchange_of_copies(StageLoad const& load, ParallelPlan const& plan, Data
            time(load.parameters.expert, expert_shards(plan), std::max(1.0, load.moe_layers));
 }
 
+/// One rank of the first stage of a pipeline, and its like of the last.
+GroupPlacement ends_of_pipeline(ParallelPlan const& plan, ClusterSpec const& cluster) {
+    return place_group(2, plan.tp * plan.cp * plan.dp * (plan.pp - 1), cluster);
+}
+
 /// Of a group whose first `shard` ranks, and each as many after them, share what ZeRO splits.
 Group group_curves(GroupPlacement const& all, double shards, Pricer& pricer) {
     auto const shard = static_cast<std::int64_t>(shards);
@@ -196,7 +201,15 @@ DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer
         curves.expert = group_curves(place(GroupKind::expert_data, plan, cluster), expert_shards(plan), pricer);
     if (traits_of(plan.schedule).parameter_copies() > 1)
         curves.copies = &pricer.curve(CollectiveKind::all_reduce, place(GroupKind::pipeline, plan, cluster));
+    if (plan.pp > 1) curves.ends = &pricer.curve(CollectiveKind::all_reduce, ends_of_pipeline(plan, cluster));
     return curves;
+}
+
+Seconds exchange_of_ends(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
+                         FrameworkTiming const& f) {
+    if (load.shared_embedding <= 0 || curves.ends == nullptr) return {};
+    double const held = load.shared_embedding / (plan.zero >= 2 ? dense_shards(plan) : 1);
+    return curves.ends->time(gradient_sent(plan, f) * held * B);
 }
 
 Seconds DataParallelCalls::at(DataParallelMoment moment) const {
@@ -308,6 +321,7 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
                                        {.compute = beside.weight - beside.weight_ends, .wait = beside.backward_wait})) +
             std::max(Seconds{}, reduced - beside.ends_earlier) + std::max(Seconds{}, gathered - beside.begins_later);
     }
+    time.exposed += exchange_of_ends(load, plan, curves, f);
 
     double const dense_ranks = plan.zero >= 1 ? dense_shards(plan) : 1;
     double const expert_ranks = plan.zero >= 1 ? expert_shards(plan) : 1;

@@ -32,6 +32,7 @@ struct DataParallelCurves {
     Group dense;
     Group expert;
     CollectiveCurve const* copies = nullptr;  ///< between the two copies of a stage, of a pipeline that runs both ways
+    CollectiveCurve const* ends = nullptr;    ///< between the first and the last stage of a pipeline
 };
 DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer);
 
@@ -83,6 +84,13 @@ double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan
 Seconds shown_gathers(StageLoad const& load, ParallelPlan const& plan, Seconds compute,
                       DataParallelCurves const& curves, FrameworkTiming const& framework);
 
+/// All-reduce between first and last stage of the gradients of an embedding that both hold, once per step when both
+/// have reduced theirs; nothing hides it. Whole unless ZeRO 2 or 3 splits gradients. Zero for stages between, and
+/// without a copy. Source: Megatron-Core, finalize_model_grads.py; nanotron and DeepSpeed do the same with tied
+/// weights.
+Seconds exchange_of_ends(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
+                         FrameworkTiming const& framework);
+
 /// What a stage does beside the traffic of data parallelism, for one microbatch over all its chunks.
 struct PassesBeside {
     Seconds forward;         ///< compute, and the communication that it waits for
@@ -109,6 +117,7 @@ struct PassesBeside {
 /// group and the gradients are all-reduced across groups once per step.
 /// Frozen weights are gathered by ZeRO 3 only and have no gradients. A pipeline that runs both ways has every stage on
 /// two of its ranks: they add their gradients (with ZeRO their parts of them) once per step, behind the last backward.
+/// Last of all come the gradients of an embedding that both ends of a pipeline hold (`exchange_of_ends`).
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, PassesBeside const& beside,
                                     DataParallelCurves const& curves, AcceleratorProfile const& accelerator,
                                     FrameworkTiming const& framework);

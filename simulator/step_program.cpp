@@ -24,7 +24,8 @@ TaskPart part_of(PricedOp const& op) {
         case OpClass::communication: break;
     }
     switch (op.collective.group) {
-        case GroupKind::expert: return TaskPart::ep;
+        case GroupKind::expert:
+        case GroupKind::expert_tensor: return TaskPart::ep;
         case GroupKind::context: return TaskPart::cp;
         default: return TaskPart::tp;
     }

@@ -151,6 +151,10 @@ private:
     void add_optimizer() {
         for (std::int64_t r = 0; r < plan_.pp; ++r)
             writer_.wait_for_stream(r, Stream::data_parallel);
+        for (std::int64_t r = 0; r < plan_.pp; ++r)
+            add_step_item(r, "reduce gradients of the embedding", TaskPart::dp, Stream::compute,
+                          exchange_of_ends(ranks_[static_cast<std::size_t>(r)].cost->load, plan_,
+                                           pipeline_.data_parallel, form_.timing()));
         writer_.barrier("gradient norm");
         for (std::int64_t r = 0; r < plan_.pp; ++r) {
             StageCost const& cost = *ranks_[static_cast<std::size_t>(r)].cost;

@@ -93,13 +93,15 @@ void append_key_index(BlockBuilder& b) {
 void append_context_exchange(BlockBuilder& b, double key_value_bytes, double query_bytes, double output_bytes) {
     if (b.plan.cp == 1) return;
     auto const cp = static_cast<double>(b.plan.cp);
+    auto const ring = [&](double bytes_of_step, Passes passes) {
+        b.collective("cp ring", CollectiveKind::send_receive, GroupKind::context, (cp - 1) * bytes_of_step, passes);
+        std::get<Collective>(b.block.ops.back().what).messages = b.plan.cp - 1;
+    };
     switch (b.plan.cp_mode) {
         case ContextParallel::ring:
             // cp - 1 steps, each sends this rank's keys and values; the backward pass also sends their gradients.
-            b.collective("cp ring", CollectiveKind::send_receive, GroupKind::context, (cp - 1) * key_value_bytes,
-                         Passes::forward);
-            b.collective("cp ring", CollectiveKind::send_receive, GroupKind::context, 2 * (cp - 1) * key_value_bytes,
-                         Passes::backward);
+            ring(key_value_bytes, Passes::forward);
+            ring(2 * key_value_bytes, Passes::backward);
             break;
         case ContextParallel::all_gather:
             b.collective("cp gather", CollectiveKind::all_gather, GroupKind::context, cp * key_value_bytes,
@@ -108,6 +110,9 @@ void append_context_exchange(BlockBuilder& b, double key_value_bytes, double que
                          Passes::backward);
             b.collective("cp reduce", CollectiveKind::reduce_scatter, GroupKind::context, cp * key_value_bytes,
                          Passes::backward);
+            // Gathered again, and the gradients of all before they are reduced. Source: Transformer Engine,
+            // context_parallel.py (`AttnFuncWithCPAndKVAllGather`).
+            b.block.workspace = 2 * cp * key_value_bytes * units::B;
             break;
         case ContextParallel::ulysses:
             b.collective("cp heads", CollectiveKind::all_to_all, GroupKind::context, query_bytes + key_value_bytes,

@@ -128,12 +128,12 @@ BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, Sequence
         layer.offloaded_share = share;
     for (Block* const end : {&set.embedding, &set.head, &set.mtp})
         end->offloaded_share = share;
-    if (model.tied_embeddings)
-        set.tied_output_copy = local_parameters({{.name = "output copy",
-                                                  .rows = model.vocab,
-                                                  .columns = table_width(model),
-                                                  .sharding = Sharding::vocabulary}},
-                                                plan);
+    if (model.tied_embeddings || model.mtp_modules > 0)
+        set.embedding_copy = local_parameters({{.name = "embedding copy",
+                                                .rows = model.vocab,
+                                                .columns = table_width(model),
+                                                .sharding = Sharding::vocabulary}},
+                                              plan);
     return set;
 }
 

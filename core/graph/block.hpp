@@ -86,7 +86,8 @@ struct FrozenWeights {
 struct Block {
     std::string name;
     std::vector<Op> ops;
-    Bytes input;  ///< of the block, kept under every recompute policy
+    Bytes input;      ///< of the block, kept under every recompute policy
+    Bytes workspace;  ///< beside what is kept, while its backward pass runs
     std::vector<SavedTensor> saved;
     LocalParameters parameters;  ///< that are trained
     FrozenWeights frozen;
@@ -144,8 +145,10 @@ struct BlockSet {
     Block embedding;
     Block head;
     Block mtp;
-    LocalParameters tied_output_copy;  ///< tied output matrix: a last stage without the embedding holds a copy, with
-                                       ///< optimizer state unless it is frozen
+    /// Embedding that a last stage without it holds as well, with optimizer state unless it is frozen: as the output
+    /// matrix, where that is tied, and to look up what prediction modules predict from. Source: Megatron-Core,
+    /// gpt_model.py (`pre_process or mtp_process`).
+    LocalParameters embedding_copy;
 };
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 

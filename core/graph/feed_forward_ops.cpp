@@ -115,13 +115,15 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     Collective const exchange{.kind = CollectiveKind::all_to_all,
                               .group = GroupKind::expert,
                               .bytes = sent * token_bytes * units::B,
-                              .copies = plan.dispatcher == Dispatcher::deduplicated ? moe.top_k : 1};
+                              .copies = plan.dispatcher == Dispatcher::deduplicated ? moe.top_k : 1,
+                              .expert_groups = moe.groups,
+                              .chosen_groups = moe.chosen_groups};
     std::size_t const routed = b.block.saved.size();
     b.group(ActivationGroup::expert_in, [&] {
         b.streaming("permute", 2 * sent * token_bytes, 1.0, 2);
         if (plan.ep > 1) b.block.ops.push_back({.name = "dispatch", .what = exchange});
         if (plan.expert_tp > 1)
-            b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes,
+            b.collective("expert gather", CollectiveKind::all_gather, GroupKind::expert_tensor, received * token_bytes,
                          Passes::both);
         if (b.needs_input({})) b.keep_input("dispatched tokens", "2 T k h / t", received * token_bytes);
     });
@@ -140,7 +142,7 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     for (std::size_t i = routed; i < b.block.saved.size(); ++i)
         b.block.saved[i].worst_case = worst_share(moe, plan.ep);
     if (plan.expert_tp > 1)
-        b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes,
+        b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::expert_tensor, received * token_bytes,
                      Passes::both);
     if (plan.ep > 1) b.block.ops.push_back({.name = combined_tokens, .what = exchange});
     b.streaming(combined_tokens, 2 * sent * token_bytes + 2 * own_tokens * b.hidden, 1.0, 2);

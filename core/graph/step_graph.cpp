@@ -86,7 +86,7 @@ Work sum_over_stage(StepGraph const& graph, std::size_t stage, F&& work_of_block
     return total;
 }
 
-/// Weights of one sort that a rank of the stage holds, without the copy of a tied output matrix.
+/// Weights of one sort that a rank of the stage holds, without a copy of the embedding.
 template <class Weights>
 Weights sum_of_weights(StepGraph const& graph, std::size_t stage, Weights Block::*sort) {
     StageContent const& content = graph.layout.stages[stage];
@@ -101,7 +101,7 @@ Weights sum_of_weights(StepGraph const& graph, std::size_t stage, Weights Block:
     return total;
 }
 
-bool holds_output_copy(StepGraph const& graph, std::size_t stage) {
+bool holds_embedding_copy(StepGraph const& graph, std::size_t stage) {
     StageContent const& content = graph.layout.stages[stage];
     return content.head && !content.embedding;
 }
@@ -172,13 +172,13 @@ Work stage_rerun_work(StepGraph const& graph, std::size_t stage) {
 
 LocalParameters stage_parameters(StepGraph const& graph, std::size_t stage) {
     LocalParameters total = sum_of_weights(graph, stage, &Block::parameters);
-    if (holds_output_copy(graph, stage) && !graph.plan.adapters.on()) total += graph.blocks.tied_output_copy;
+    if (holds_embedding_copy(graph, stage) && !graph.plan.adapters.on()) total += graph.blocks.embedding_copy;
     return total;
 }
 
 FrozenWeights stage_frozen_weights(StepGraph const& graph, std::size_t stage) {
     FrozenWeights total = sum_of_weights(graph, stage, &Block::frozen);
-    if (holds_output_copy(graph, stage) && graph.plan.adapters.on()) total.plain += graph.blocks.tied_output_copy;
+    if (holds_embedding_copy(graph, stage) && graph.plan.adapters.on()) total.plain += graph.blocks.embedding_copy;
     return total;
 }
 

@@ -93,7 +93,7 @@ enum class CollectiveKind : std::uint8_t {
     broadcast,
     send_receive
 };
-enum class GroupKind : std::uint8_t { tensor, context, expert, data, expert_data, pipeline };
+enum class GroupKind : std::uint8_t { tensor, context, expert, expert_tensor, data, expert_data, pipeline };
 
 /// Communication of one rank group. `bytes` follows nccl-tests' size: the whole buffer of an all-reduce, the gathered
 /// output of an all-gather, the input of a reduce-scatter, what one rank sends in an all-to-all.
@@ -104,6 +104,11 @@ struct Collective {
     /// All-to-all of tokens that go to this many experts each and cross to another domain only once for all of them
     /// there; 1: no such saving.
     std::int64_t copies = 1;
+    /// Those experts are in this many of the groups, in equal parts, that all experts are in; 1 and 1: anywhere.
+    std::int64_t expert_groups = 1;
+    std::int64_t chosen_groups = 1;
+    /// Equal messages that `bytes` are sent in, one after the other: the steps of ring attention.
+    std::int64_t messages = 1;
 };
 
 std::string_view name_of(CollectiveKind kind);

@@ -176,6 +176,7 @@ std::string_view name_of(GroupKind group) {
         case GroupKind::tensor: return "tp";
         case GroupKind::context: return "cp";
         case GroupKind::expert: return "ep";
+        case GroupKind::expert_tensor: return "expert tp";
         case GroupKind::data: return "dp";
         case GroupKind::expert_data: return "expert dp";
         case GroupKind::pipeline: return "pp";

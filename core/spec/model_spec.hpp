@@ -81,6 +81,8 @@ struct MlpSpec {
 struct MoeSpec {
     std::int64_t experts = 0;
     std::int64_t top_k = 0;
+    std::int64_t groups = 1;               ///< of experts, equal in size; a token chooses from `chosen_groups` of them
+    std::int64_t chosen_groups = 1;        ///< (device- or node-limited routing, DeepSeek-V2 and -V3)
     std::int64_t intermediate = 0;         ///< of one routed expert
     std::int64_t shared_intermediate = 0;  ///< of all shared experts together, 0: none
     bool shared_gate = false;              ///< a sigmoid gate [hidden, 1] on the shared expert (Qwen2-MoE)

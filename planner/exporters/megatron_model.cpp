@@ -39,6 +39,10 @@ void add_experts(ArgumentLines& lines, ModelSpec const& model, Precision precisi
     MoeSpec const& moe = *model.moe;
     lines.option("--num-experts", moe.experts);
     lines.option("--moe-router-topk", moe.top_k);
+    if (moe.groups > 1) {
+        lines.option("--moe-router-num-groups", moe.groups);
+        lines.option("--moe-router-group-topk", moe.chosen_groups);
+    }
     lines.option("--moe-ffn-hidden-size", moe.intermediate);
     if (moe.shared_intermediate > 0) lines.option("--moe-shared-expert-intermediate-size", moe.shared_intermediate);
     if (moe.correction_bias) lines.flag("--moe-router-enable-expert-bias");

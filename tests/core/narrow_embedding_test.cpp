@@ -32,7 +32,7 @@ TEST_CASE("a narrow embedding is projected to the width of the model, and back b
     CHECK(forward_flops_per_token(model, 2048).base() == 858'882'048);
     ParallelPlan stages{};
     stages.pp = 2;
-    CHECK(build_blocks(model, stages, 2048).tied_output_copy.total() == 50304.0 * 512);
+    CHECK(build_blocks(model, stages, 2048).embedding_copy.total() == 50304.0 * 512);
 }
 
 TEST_CASE("an embedding of the model's width has no projections") {

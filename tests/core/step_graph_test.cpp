@@ -108,6 +108,26 @@ TEST_CASE("causal FLOPs are fewer by half of the attention scores", "[INV-4]") {
     CHECK(saved == Approx(0.5 * 4 * 32 * 4096.0 * 4096.0).epsilon(1e-12));
 }
 
+TEST_CASE("a stage that predicts further tokens looks them up in an embedding of its own", "[INV-9]") {
+    // Megatron-Core builds one where `pre_process or mtp_process`.
+    ModelSpec model = mixture(1024, 16, 16, 2, 768, 2);
+    model.mtp_modules = 1;
+    Workload const workload{.sequence = 2048, .global_batch = 64};
+    for (bool const tied : {false, true})
+        for (std::int64_t const pp : {1, 4}) {
+            model.tied_embeddings = tied;
+            ParallelPlan plan;
+            plan.pp = pp;
+            StepGraph const graph = build_step_graph(model, plan, workload);
+            double held = 0;
+            for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage)
+                held += stage_parameters(graph, stage).total();
+            ParameterCounts const counts = count_parameters(model);
+            double const copy = pp > 1 ? number(model.vocab * model.hidden) : 0;
+            CHECK(held == number(counts.total + counts.mtp) + copy);
+        }
+}
+
 TEST_CASE("stages together hold the model, and a tied output matrix twice", "[INV-9]") {
     std::mt19937_64 random(seeded(3));
     Workload const workload{.sequence = 2048, .global_batch = 64};

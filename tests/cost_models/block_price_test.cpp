@@ -242,6 +242,48 @@ TEST_CASE("price: the ring of context parallelism shows only where attention doe
           Pricer(slow, none).price(long_layer, plan, HostFloor::none).forward.cp);
 }
 
+TEST_CASE("price: a ring of context parallelism sends its steps one by one", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    ModelSpec const model = llama(4096, 32, 8, 1, 14336);
+    ParallelPlan plan;
+    plan.cp = 16;
+    plan.dp = 2;
+    FrameworkTiming open = neutral_timing();
+    open.cp_overlap = known(0.0);
+    Pricer pricer(machine, open);
+    BlockPrice const price = pricer.price(build_layer(model, {}, plan, 32768), plan, HostFloor::none);
+    // Keys and values of 8 heads of 128, in two bytes; their gradients as well on the way back.
+    Bytes const step = 2.0 * 32768 / 16 * 2 * 8 * 128 * units::B;
+    CollectiveCurve const send =
+        collective_curve(machine, CollectiveKind::send_receive, place(GroupKind::context, plan, machine));
+    CHECK(price.forward.cp.base() == Approx(15 * send.time(step).base()));
+    CHECK(price.backward.cp.base() == Approx(15 * send.time(2 * step).base()));
+}
+
+TEST_CASE("price: ranks that share an expert gather its tokens among themselves, whatever tp is", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    ModelSpec const model = mixture(2048, 1, 16, 2, 1024);
+    auto const exchanged = [&](std::int64_t tp, std::int64_t expert_tp) {
+        ParallelPlan plan;
+        plan.tp = tp;
+        plan.sequence_parallel = tp > 1 ? Switch::on : Switch::off;
+        plan.dp = 8 / tp;
+        plan.expert_tp = expert_tp;
+        Pricer pricer(machine, neutral_timing());
+        return pricer.price(build_layer(model, {.moe = true}, plan, 4096), plan, HostFloor::none).forward.ep;
+    };
+    for (std::int64_t const tp : {1, 8})
+        for (std::int64_t const expert_tp : {2, 4}) {
+            auto const sharing = static_cast<double>(expert_tp);
+            Bytes const tokens = 4096.0 / static_cast<double>(tp) * 2 * sharing * 2 * 2048 * units::B;
+            GroupPlacement const group = place_group(expert_tp, 1, machine);
+            Seconds const both = collective_curve(machine, CollectiveKind::all_gather, group).time(tokens) +
+                                 collective_curve(machine, CollectiveKind::reduce_scatter, group).time(tokens);
+            CHECK(exchanged(tp, expert_tp).base() == Approx(both.base()));
+        }
+    CHECK(exchanged(8, 1) == Seconds{});
+}
+
 TEST_CASE("price: a pricer that has seen other blocks gives the same price", "[INV-12]") {
     ClusterSpec const machine = cluster();
     FrameworkTiming const framework = neutral_timing();

@@ -3,8 +3,13 @@
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/seeds.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <random>
+#include <set>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -59,6 +64,36 @@ TEST_CASE("token_dispatch_curve: more ranks, or faster NICs, never make it slowe
         CHECK(slope(50 * giga, 2 * n) >= slope(50 * giga, n));
         CHECK(slope(100 * giga, n) <= slope(50 * giga, n));
     }
+}
+
+TEST_CASE("distinct_share: a token whose experts are in some of their groups visits fewer places") {
+    GroupPlacement group = ranks(64, 8);
+    group.expert_groups = 8;
+    group.chosen_groups = 4;
+    // DeepSeek-V3: half of the groups. A node has one of them, or each group fills several.
+    CHECK(8 * distinct_share(group, 8) == Approx(4 * (1 - std::pow(3.0 / 4, 8))).epsilon(1e-12));
+    CHECK(8 * distinct_share(group, 32) == Approx(16 * (1 - std::pow(15.0 / 16, 8))).epsilon(1e-12));
+    // Two or four groups to a node, drawn one by one.
+    std::mt19937_64 random(seeded(1));
+    for (std::int64_t const places : {2, 4}) {
+        int const draws = 200'000;
+        std::int64_t visited = 0;
+        std::array<std::int64_t, 8> groups{0, 1, 2, 3, 4, 5, 6, 7};
+        for (int i = 0; i < draws; ++i) {
+            std::shuffle(groups.begin(), groups.end(), random);
+            std::set<std::int64_t> met;
+            for (std::int64_t copy = 0; copy < 8; ++copy)
+                met.insert(groups[random() % 4] / (8 / places));
+            visited += static_cast<std::int64_t>(met.size());
+        }
+        CHECK(8 * distinct_share(group, places) == Approx(static_cast<double>(visited) / draws).epsilon(5e-3));
+    }
+    // All groups, or groups that places cut: no limit is known.
+    double const free = distinct_share(ranks(64, 8), 8);
+    group.chosen_groups = 8;
+    CHECK(distinct_share(group, 8) == free);
+    group.chosen_groups = 4;
+    CHECK(distinct_share(group, 6) == distinct_share(ranks(64, 8), 6));
 }
 
 TEST_CASE("token_dispatch_curve: on EFA it is the all-to-all of every copy") {

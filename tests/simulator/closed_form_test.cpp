@@ -270,6 +270,21 @@ TEST_CASE("a faster network is never slower where exchanges hide in pairs that t
     CHECK(bound < 100);
 }
 
+TEST_CASE("keys and values that are gathered from all context-parallel ranks are there in a layer's backward") {
+    ModelSpec const model = llama(4096, 32, 8, 4, 14336, 1024);  // a head too small to hold the peak
+    ParallelPlan plan;
+    plan.cp = 8;
+    plan.recompute = Recompute::full;
+    auto const allocated = [&](ContextParallel mode) {
+        plan.cp_mode = mode;
+        return estimate(model, plan, cluster(), neutral_framework()).memory.allocated();
+    };
+    // All tokens' keys and values of 8 heads of 128 in two bytes, and as much of gradients.
+    Bytes const gathered = 2.0 * (2 * 2048 * 2 * 8 * 128) * units::B;
+    CHECK((allocated(ContextParallel::all_gather) - allocated(ContextParallel::ring)).base() ==
+          Approx(gathered.base()));
+}
+
 TEST_CASE("stronger recompute never raises the peak and never saves time", "[INV-7]") {
     std::mt19937_64 random(seeded(5));
     for (std::size_t i = 0; i < 300; ++i) {

@@ -46,6 +46,27 @@ TEST_CASE("data_parallel_time: one replica exchanges nothing", "[INV-24]") {
     CHECK(time_of(load_of(1e9, 32), {.tp = 8, .pp = 4}, cluster(), two_bytes()).exposed == Seconds{});
 }
 
+TEST_CASE("data_parallel_time: gradients of an embedding that both ends hold are added up, and nothing hides it",
+          "[INV-24]") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming hiding = two_bytes();
+    hiding.dp_overlap = known(1.0);
+    StageLoad load = load_of(1e9, 32);
+    load.shared_embedding = 2e8;
+    Seconds const pass = 10 * units::s;
+    for (std::int64_t const dp : {1, 4}) {
+        ParallelPlan const plan{.dp = dp, .tp = 8, .pp = 4, .zero = 1};
+        // The first and the last of the stages, each `dp` nodes.
+        Seconds const added = collective_curve(machine, CollectiveKind::all_reduce, place_group(2, 8 * dp * 3, 8))
+                                  .time(2.0 * 2e8 * units::B);
+        Seconds const without = time_of(load_of(1e9, 32), plan, machine, hiding, pass, pass).exposed;
+        CHECK(time_of(load, plan, machine, hiding, pass, pass).exposed.base() ==
+              Approx((without + added).base()).epsilon(1e-12));
+    }
+    CHECK(time_of(load, {.dp = 4, .tp = 8}, machine, two_bytes()).exposed ==
+          time_of(load_of(1e9, 32), {.dp = 4, .tp = 8}, machine, two_bytes()).exposed);
+}
+
 TEST_CASE("data_parallel_time: without overlap ZeRO 0 waits for an all-reduce per layer", "[INV-24]") {
     ClusterSpec const machine = cluster();
     ParallelPlan const plan{.dp = 64};

@@ -50,6 +50,7 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
     c.plan.tp = pick<std::int64_t>(random, {1, 2, 4});
     c.plan.sequence_parallel = c.plan.tp > 1 ? Switch::on : Switch::off;
     c.plan.pp = pick<std::int64_t>(random, {1, 2, 4});
+    c.model.tied_embeddings = c.plan.tp == 2;
     if (replicas) {
         c.plan.dp = pick<std::int64_t>(random, {1, 2, 4});
         c.plan.cp = c.model.recurrent ? 1 : pick<std::int64_t>(random, {1, 2});

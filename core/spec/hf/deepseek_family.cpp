@@ -57,12 +57,29 @@ void read_key_index(ConfigObject& in, ModelSpec& model, std::int64_t class_defau
 
 struct ExpertDefaults {
     std::int64_t experts, top_k, intermediate, shared, dense_layers;
+    std::int64_t groups = 1, chosen_groups = 1;
 };
 
 struct ExpertKeys {
     std::string_view experts = "n_routed_experts";
     std::string_view shared = "n_shared_experts";
 };
+
+/// `n_group` and `topk_group`, the groups of experts that a token may choose from; the greedy choice of DeepSeek-V2
+/// knows none.
+void read_expert_groups(ConfigObject& in, MoeSpec& moe, ExpertDefaults const& defaults) {
+    std::int64_t const groups = in.has("n_group") ? in.size("n_group", Size::experts, 1) : defaults.groups;
+    std::int64_t const chosen = in.has("topk_group") ? in.size("topk_group", Size::experts, 1) : defaults.chosen_groups;
+    if (in.text("topk_method", "") == "greedy" || groups == 1) return;
+    bool const leaves_enough =
+        moe.experts % groups == 0 && chosen <= groups && chosen * (moe.experts / groups) >= moe.top_k;
+    if (!leaves_enough && !in.has("n_group")) return;
+    if (!leaves_enough)
+        throw InputError("{}: {} groups, of which a token uses {}, do not leave {} of {} experts to choose",
+                         in.path_to("n_group"), groups, chosen, moe.top_k, moe.experts);
+    moe.groups = groups;
+    moe.chosen_groups = chosen;
+}
 
 /// `n_routed_experts` and its kin: the first `first_k_dense_replace` layers are dense, then every `moe_layer_freq`-th
 /// has experts.
@@ -71,6 +88,7 @@ void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults, E
     MoeSpec moe;
     moe.experts = in.size(keys.experts, Size::experts, defaults.experts);
     moe.top_k = read_top_k(in, "num_experts_per_tok", moe.experts, defaults.top_k);
+    read_expert_groups(in, moe, defaults);
     moe.intermediate = in.size("moe_intermediate_size", Size::width, defaults.intermediate);
     bool const no_shared = in.mentions(keys.shared) && !in.has(keys.shared);  // null
     moe.shared_intermediate = no_shared ? 0 : moe.intermediate * in.count(keys.shared, defaults.shared);
@@ -128,7 +146,14 @@ ModelSpec read_deepseek_v2(ConfigObject& in) {
 ModelSpec read_deepseek_v3(ConfigObject& in) {
     ModelSpec model = read_common(in, 4096);
     read_latent_attention(in, model);
-    read_experts(in, model, {.experts = 256, .top_k = 8, .intermediate = 2048, .shared = 1, .dense_layers = 3});
+    read_experts(in, model,
+                 {.experts = 256,
+                  .top_k = 8,
+                  .intermediate = 2048,
+                  .shared = 1,
+                  .dense_layers = 3,
+                  .groups = 8,
+                  .chosen_groups = 4});
     if (model.moe) model.moe->correction_bias = true;
     model.mtp_modules = prediction_modules(in);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);

@@ -142,6 +142,28 @@ TEST_CASE("experts are multiplied in one kernel in bf16 and what is built on it"
     CHECK(modules_text(recomputed.expressed.recompute_modules) == "layernorm");
 }
 
+TEST_CASE("a model that is trained in fp8 has its weights in fp8, where the optimizer is distributed", "[export]") {
+    ParallelPlan plan{.dp = 8, .zero = 1};
+    for (Precision const precision :
+         {Precision::bf16, Precision::fp8, Precision::fp8_block, Precision::mxfp8, Precision::fp4}) {
+        plan.precision = precision;
+        CAPTURE(name_of(precision));
+        Export const e = exported("megatron", "llama-3.1-8b", plan);
+        CHECK(writes(e, "--fp8-param-gather\n") == (unscaled(precision) == Precision::fp8));
+        CHECK(writes(e, "--reuse-grad-buf-for-mxfp8-param-ag\n") == (precision == Precision::mxfp8));
+    }
+    plan.precision = Precision::fp8;
+    plan.zero = 0;
+    CHECK_FALSE(writes(exported("megatron", "llama-3.1-8b", plan), "--fp8-param-gather"));
+}
+
+TEST_CASE("experts are chosen from the groups that the model's are", "[export]") {
+    Export const e = exported("megatron", "deepseek-v3", {.dp = 8, .ep = 8});
+    CHECK(writes(e, "--moe-router-num-groups 8"));
+    CHECK(writes(e, "--moe-router-group-topk 4"));
+    CHECK_FALSE(writes(exported("megatron", "qwen3-30b-a3b", {.dp = 8, .ep = 8}), "--moe-router-num-groups"));
+}
+
 TEST_CASE("what Megatron-Core refuses when it starts is said", "[export]") {
     ParallelPlan wide{.tp = 8};
     wide.sequence_parallel = Switch::on;
