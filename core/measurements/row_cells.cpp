@@ -47,7 +47,7 @@ bool has_decimal_comma(std::string_view cell) {
 std::optional<double> read_number(std::string_view cell, std::string_view column, LoneComma lone,
                                   std::string& problem) {
     cell = trimmed(cell);
-    if (is_blank_cell(cell)) return std::nullopt;
+    if (is_blank_cell(cell) || lower_case(cell) == "none") return std::nullopt;
     std::string without_commas;
     std::string_view what;
     if (auto const groups = groups_of_three(cell); groups > 0) {
@@ -104,8 +104,9 @@ void require_columns(CsvTable const& table, std::vector<std::string_view> const&
 }
 
 bool is_blank_cell(std::string_view cell) {
-    constexpr std::array words{"",  "-",       "--",  "n/a",        "na",           "#n/a",        "null",
-                               "?", "unknown", "tbd", "not stated", "\xe2\x80\x93", "\xe2\x80\x94"};  // en and em dash
+    constexpr std::array words{
+        "",     "-", "--",      "n/a", "na",         "#n/a",         "null",        "nan",
+        "<na>", "?", "unknown", "tbd", "not stated", "\xe2\x80\x93", "\xe2\x80\x94"};  // en and em dash
     std::string const text = lower_case(trimmed(cell));
     return is_one_of(words, text);
 }

@@ -24,11 +24,12 @@ public:
 void require_columns(CsvTable const& table, std::vector<std::string_view> const& needed,
                      std::vector<std::string_view> const& known);
 
-/// True for an empty cell and for what tables write for one: "-", "N/A", "unknown".
+/// True for an empty cell and for what tables write for one: "-", "N/A", "unknown", "NaN". Not for "None", which may be
+/// an answer.
 bool is_blank_cell(std::string_view cell);
 
-/// A finite number that is not negative, also with thousands parted by commas ("1,234,567"), nothing for a blank cell;
-/// else says in `problem`, unless it says something already, what is wrong with the cell.
+/// A finite number that is not negative, also with thousands parted by commas ("1,234,567"), nothing for a blank cell
+/// or "None"; else says in `problem`, unless it says something already, what is wrong with the cell.
 std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem);
 
 /// The same for a whole number below 2^53, also when it is written as "8.0".

@@ -148,7 +148,8 @@ std::string without_words(std::string_view cell, std::string_view column) {
             }
         return named ? std::string(trimmed(text, " \t-_")) : text;  // "ZeRO-1", but "-1" is no stage
     }
-    if (!is_one_of(flags, column)) return text == "none" ? "" : std::string(cell);
+    if (text == "none" && column != "flash_attention") return "";  // of attention it is an answer
+    if (!is_one_of(flags, column)) return std::string(cell);
     if (is_one_of(yes_words, text) || (column == "flash_attention" && text.starts_with("flash"))) return "1";
     if (is_one_of(no_words, text)) return "0";
     return std::string(cell);
@@ -216,8 +217,11 @@ std::vector<TrainingRow> training_rows(CsvTable const& table) {
             std::string_view const cell = column ? trimmed(record.cells[*column]) : std::string_view();
             return is_blank_cell(cell) ? std::string_view() : cell;
         };
-        for (auto const& column : text_columns)
-            row.*column.member = std::string(next());
+        for (auto const& column : text_columns) {
+            std::string_view const cell = next();
+            bool const none = column.name != "recompute" && lower_case(cell) == "none";
+            row.*column.member = std::string(none ? std::string_view() : cell);
+        }
         for (auto const& column : count_columns)
             row.*column.member =
                 count_in(without_unit(without_words(next(), column.name), column.name), column.name, row.unreadable);

@@ -178,7 +178,7 @@ TEST_CASE("collective rows: a time that the bandwidths contradict is left out") 
 }
 
 TEST_CASE("collective rows: a cell that is no number, negative or not finite names file and line") {
-    for (char const* tail : {"all_reduce,nan,1,1,1,1,1,1", "all_reduce,-8,1,1,1,1,1,1", "all_reduce,8,-1,1,1,1,1,1",
+    for (char const* tail : {"all_reduce,-inf,1,1,1,1,1,1", "all_reduce,-8,1,1,1,1,1,1", "all_reduce,8,-1,1,1,1,1,1",
                              "all_reduce,1 MiB,1,1,1,1,1,1", "reduce,8,x,1,1,1,1,1"}) {
         CHECK_THROWS_AS(predicted("L40S,1,4,4,PCIe Gen4,none", tail), InputError);
         try {

@@ -195,7 +195,7 @@ TEST_CASE("kernel rows: attention of another library stands on other kernels, no
 }
 
 TEST_CASE("kernel rows: a cell that is no number, negative or not finite names file and line") {
-    for (auto const& [cell, problem] : {std::pair{"nan", "m is not finite"},
+    for (auto const& [cell, problem] : {std::pair{"-inf", "m is not finite"},
                                         {"-3", "m is negative"},
                                         {"x", "m is not a number"},
                                         {"1.5", "m is not a whole number"},

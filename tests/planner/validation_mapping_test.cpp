@@ -155,7 +155,7 @@ TEST_CASE("a schedule that a row names is the plan's") {
 }
 
 TEST_CASE("cells that are no usable number make a row unusable, not the table") {
-    CHECK(from_cell("layers", "nan").unreadable == "layers is not finite");
+    CHECK(from_cell("layers", "-inf").unreadable == "layers is not finite");
     CHECK(from_cell("iter_time_s", "inf").unreadable == "iter_time_s is not finite");
     CHECK(from_cell("hidden", "-4096").unreadable == "hidden is negative");
     CHECK(from_cell("heads", "12.5").unreadable == "heads is not a whole number");
@@ -182,11 +182,20 @@ TEST_CASE("cells may hold thousands, the unit of their column, and words for not
     CHECK(from_cell("sequence_parallel", "False").sequence_parallel == 0);
     CHECK(from_cell("zero_stage", "ZeRO-1").zero_stage == 1);
     CHECK_FALSE(from_cell("zero_stage", "-1").zero_stage);
-    for (char const* const blank : {"-", "N/A", "unknown", "\xe2\x80\x94"}) {
+    for (char const* const blank : {"-", "N/A", "unknown", "\xe2\x80\x94", "nan", "NaN", "NAN", "<NA>"}) {
         CHECK(from_cell("vpp", blank).unreadable.empty());
         CHECK_FALSE(from_cell("vpp", blank).vpp);
         CHECK(from_cell("recompute", blank).recompute.empty());
+        CHECK(from_cell("framework", blank).framework.empty());
+        CHECK(from_cell("gated_mlp", blank).unreadable.empty());
+        CHECK(from_cell("mfu_pct", blank).unreadable.empty());
     }
+    for (char const* const column : {"vpp", "gated_mlp", "sequence_parallel", "iter_time_s"})
+        CHECK(from_cell(column, "None").unreadable.empty());
+    CHECK_FALSE(from_cell("gated_mlp", "None").gated_mlp);
+    CHECK(from_cell("framework", "None").framework.empty());
+    CHECK(from_cell("recompute", "None").recompute == "None");
+    CHECK(from_cell("flash_attention", "None").flash_attention == 0);
     // What can be read in two ways is not read.
     CHECK(from_cell("iter_time_s", "1,234").unreadable ==
           "iter_time_s has a comma that may be of thousands or of decimals");
