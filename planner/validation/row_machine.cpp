@@ -4,6 +4,7 @@
 #include "planner/validation/row_adapters.hpp"
 #include "planner/validation/row_release.hpp"
 #include "planner/validation/row_spelling.hpp"
+#include "planner/validation/stated_links.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "planner/validation/training_case.hpp"
 
@@ -130,21 +131,6 @@ std::string_view device_of(TrainingRow const& row) {
         row.gpu.starts_with("H100") && (row.notes_have("implies a 95 GiB device") ||
                                         (row.source_id == "torchao" && row.notes_have("H100 variant not stated")));
     return larger ? "H100-96GB-HBM2e" : std::string_view(row.gpu);
-}
-
-/// The usual cluster of the row's device, or the one with the network that the row names.
-std::optional<ClusterSpec> cluster_like(TrainingRow const& row) {
-    auto usual = cluster_for_device(device_of(row));
-    if (!usual || !usual->scale_out) return usual;
-    std::string const link = lower_case(row.inter_node_link);
-    for (std::string_view const kind : {"efa", "roce", "infiniband", "slingshot"}) {
-        if (link.find(kind) == std::string::npos || usual->scale_out->kind == kind) continue;
-        for (ClusterSpec const& cluster : all_clusters())
-            if (cluster.accelerator.name == usual->accelerator.name && cluster.scale_out &&
-                cluster.scale_out->kind == kind)
-                return cluster;
-    }
-    return usual;
 }
 
 bool is_rack(ClusterSpec const& cluster) { return cluster.domain_size > 16; }
@@ -314,39 +300,45 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
     return framework_named(std::string(family));
 }
 
+/// The usual cluster of the row's device, with what the row states of its nodes and links.
+CaseBuilder::RowMachine CaseBuilder::machine_of(TrainingRow const& row) {
+    auto usual = cluster_for_device(device_of(row));
+    if (!usual) throw RowSkip(fmt::format("no profile for device '{}'", row.gpu.substr(0, 60)));
+    LinkedCluster linked = with_stated_links(row, *std::move(usual));
+    ClusterSpec& cluster = linked.cluster;
+    std::int64_t const per_node = row.gpus_per_node.value_or(0);
+    // A rack or torus joins more than what the table calls a node, and a bridge less ("4-way NVLINK bridge").
+    bool const bridged = cluster.scale_up.kind == ScaleUpKind::mesh && per_node > cluster.domain_size &&
+                         lower_case(row.intra_node_link).find("bridge") != std::string::npos;
+    if (per_node > 0 && !is_rack(cluster) && cluster.scale_up.kind != ScaleUpKind::torus && !bridged)
+        cluster.domain_size = per_node;
+    if (probed_all_gather(row.notes, "world AR/AG/RS ") > 0) apply_probe(row, cluster);
+    if (linked.gbps == 0) linked.assumptions.emplace_back("network between nodes as usual for the device");
+    return {.cluster = std::make_shared<ClusterSpec const>(std::move(cluster)),
+            .network_is_stated = linked.network_is_stated,
+            .assumptions = std::move(linked.assumptions)};
+}
+
 std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& row, TrainingCase& out) {
     if (row.gpu.empty()) throw RowSkip("device is not stated");
     std::int64_t const per_node = row.gpus_per_node.value_or(0);
-    double const gbps = row.inter_node_gbps.value_or(0);
     if (per_node == 0) out.assumptions.emplace_back("accelerators per node as usual for the device");
-    out.network_is_stated = gbps > 0 || !row.inter_node_link.empty();
     double const probe = probed_all_gather(row.notes, "world AR/AG/RS ");
-    auto const key = fmt::format("{}/{}/{}/{}/{}/{}/{}", device_of(row), row.intra_node_link, row.inter_node_link,
-                                 per_node, gbps, probe, probe > 0 ? probed_all_gather(row.notes, "intra-node ") : 0.0);
-    auto const [found, is_new] = clusters_.try_emplace(key);
-    if (is_new) {
-        if (auto cluster = cluster_like(row)) {
-            // A rack or torus joins more than what the table calls a node, and a bridge less ("4-way NVLINK bridge").
-            bool const bridged = cluster->scale_up.kind == ScaleUpKind::mesh && per_node > cluster->domain_size &&
-                                 lower_case(row.intra_node_link).find("bridge") != std::string::npos;
-            if (per_node > 0 && !is_rack(*cluster) && cluster->scale_up.kind != ScaleUpKind::torus && !bridged)
-                cluster->domain_size = per_node;
-            if (gbps > 0 && cluster->scale_out)
-                cluster->scale_out->bandwidth = {.value = gbps / 8 * units::GB / units::s,
-                                                 .basis = Basis::datasheet,
-                                                 .source = "stated with the measurement"};
-            if (probe > 0) apply_probe(row, *cluster);
-            found->second = std::make_shared<ClusterSpec const>(std::move(*cluster));
-        }
-    }
-    if (found->second && gbps == 0 && row.num_gpus.value_or(0) > found->second->domain_size)
-        out.assumptions.emplace_back("network between nodes as usual for the device");
-    if (found->second && is_rack(*found->second) && found->second->scale_up.kind == ScaleUpKind::switched &&
-        per_node > 0 && per_node < found->second->domain_size)
-        out.assumptions.push_back(fmt::format("nodes of {} are trays of racks that join {} accelerators", per_node,
-                                              found->second->domain_size));
-    if (!found->second) throw RowSkip(fmt::format("no profile for device '{}'", row.gpu.substr(0, 60)));
-    return found->second;
+    auto const key = fmt::format("{}/{}/{}/{}/{}/{}/{}/{}", device_of(row), row.intra_node_link, row.inter_node_link,
+                                 per_node, row.inter_node_gbps.value_or(0), probe,
+                                 probe > 0 ? probed_all_gather(row.notes, "intra-node ") : 0.0, is_mlperf(row));
+    auto found = clusters_.find(key);
+    if (found == clusters_.end()) found = clusters_.emplace(key, machine_of(row)).first;
+    RowMachine const& machine = found->second;
+    ClusterSpec const& cluster = *machine.cluster;
+    out.network_is_stated = machine.network_is_stated;
+    if (row.num_gpus.value_or(0) > cluster.domain_size)
+        out.assumptions.insert(out.assumptions.end(), machine.assumptions.begin(), machine.assumptions.end());
+    if (is_rack(cluster) && cluster.scale_up.kind == ScaleUpKind::switched && per_node > 0 &&
+        per_node < cluster.domain_size)
+        out.assumptions.push_back(
+            fmt::format("nodes of {} are trays of racks that join {} accelerators", per_node, cluster.domain_size));
+    return machine.cluster;
 }
 
 TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {

@@ -61,6 +61,13 @@ public:
     TrainingCase build(TrainingRow const& row);
 
 private:
+    struct RowMachine {
+        std::shared_ptr<ClusterSpec const> cluster;
+        bool network_is_stated = false;
+        std::vector<std::string> assumptions;  ///< of rows that use the network between nodes
+    };
+
+    static RowMachine machine_of(TrainingRow const& row);
     std::shared_ptr<ClusterSpec const> cluster_of(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_of(TrainingRow const& row, TrainingCase& out);
     /// With the memory constants of devices of this generation.
@@ -77,7 +84,7 @@ private:
     std::shared_ptr<FrameworkProfile const> beside_a_system(std::string const& family);
 
     std::string profile_;
-    std::map<std::string, std::shared_ptr<ClusterSpec const>> clusters_;
+    std::map<std::string, RowMachine> clusters_;
     std::map<std::string, std::shared_ptr<FrameworkProfile const>> frameworks_;
     std::map<std::pair<FrameworkProfile const*, Release>, std::shared_ptr<FrameworkProfile const>> releases_;
     std::map<std::pair<FrameworkProfile const*, std::string>, std::shared_ptr<FrameworkProfile const>> generations_;

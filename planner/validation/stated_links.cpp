@@ -1,0 +1,319 @@
+#include "planner/validation/stated_links.hpp"
+
+#include "core/is_one_of.hpp"
+#include "core/spec/device_name.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/network_calibration.hpp"
+#include "core/text.hpp"
+#include "cost_models/collective_row.hpp"
+#include "planner/validation/row_spelling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace sextant {
+namespace {
+
+struct KindWord {
+    std::string_view word;  ///< lower case, with no letter before or after it
+    std::string_view kind;  ///< of `ScaleOutNetwork`
+};
+
+/// The first that is found decides: what runs over Ethernet goes before it. Omni-Path is left out: its one table is
+/// what the constants of `deepspeed` were fitted to, with the usual network of its devices.
+constexpr std::array kind_words{
+    KindWord{"infiniband", "infiniband"},
+    KindWord{"ib", "infiniband"},
+    KindWord{"roce", "roce"},
+    KindWord{"rocev", "roce"},
+    KindWord{"spectrum-x", "roce"},
+    KindWord{"efa", "efa"},
+    KindWord{"efav", "efa"},
+    KindWord{"slingshot", "slingshot"},
+    KindWord{"fdr", "infiniband"},
+    KindWord{"edr", "infiniband"},
+    KindWord{"hdr", "infiniband"},
+    KindWord{"ndr", "infiniband"},
+    KindWord{"xdr", "infiniband"},
+    KindWord{"dcn", "dcn"},
+    KindWord{"ethernet", "ethernet"},
+    KindWord{"gbe", "ethernet"},
+    KindWord{"gige", "ethernet"},
+    KindWord{"tcp", "ethernet"},
+    KindWord{"tcpx", "ethernet"},
+    KindWord{"tcpxo", "ethernet"},
+};
+
+struct PortName {
+    std::string_view name;  ///< as `KindWord`
+    double gbps;
+};
+
+/// Of InfiniBand with four lanes, and Gigabit Ethernet.
+constexpr std::array port_names{PortName{"hdr100", 100}, PortName{"ndr200", 200}, PortName{"fdr", 56},
+                                PortName{"edr", 100},    PortName{"hdr", 200},    PortName{"ndr", 400},
+                                PortName{"xdr", 800},    PortName{"gige", 1},     PortName{"gigabit", 1},
+                                PortName{"gig", 1},      PortName{"giga", 1}};
+
+/// The fastest port there is, in Gbit/s: a larger rate is that of all ports of a node.
+constexpr double fastest_port = 800;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+bool has_any(std::string_view text, auto const& parts) {
+    return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(text, part); });
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+    for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        std::size_t const end = at + word.size();
+        if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) return true;
+    }
+    return false;
+}
+
+/// What a cell says of the network of the accelerators, in parts: "Storage: 2x NDR, Compute: 8x NDR 400Gb/s".
+std::vector<std::string> parts_of(std::string_view cell) {
+    std::string text(cell);
+    for (std::string_view const joint : {" and ", " + "})
+        for (auto at = text.find(joint); at != std::string::npos; at = text.find(joint))
+            text.replace(at, joint.size(), ";");
+    constexpr std::array others{std::string_view("storage"), std::string_view("management"),
+                                std::string_view("mgmt"),    std::string_view("pcie"),
+                                std::string_view("front"),   std::string_view("north-south"),
+                                std::string_view(" for ns"), std::string_view("in-band")};
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0; begin < text.size();) {
+        std::size_t const end = std::min(text.find_first_of(",;()|", begin), text.size());
+        std::string part = text.substr(begin, end - begin);
+        std::string const words = lower_case(part);
+        if (!has_any(words, others) || has(words, "compute")) parts.push_back(std::move(part));
+        begin = end + 1;
+    }
+    return parts;
+}
+
+/// Gbit/s that a number of such a unit is ("G", "GbE", "Gb/s", "GB/s", "Tbps"); 0 for other words. Bytes have a capital
+/// B and are of a second: "GB" alone is memory.
+double gbps_of_unit(std::string_view unit) {
+    constexpr std::array units{std::string_view(""),        std::string_view("b"),       std::string_view("bps"),
+                               std::string_view("b/s"),     std::string_view("b/sec"),   std::string_view("bit"),
+                               std::string_view("bit/s"),   std::string_view("bits/s"),  std::string_view("be"),
+                               std::string_view("ib/s"),    std::string_view("ige"),     std::string_view("igabit"),
+                               std::string_view("igabits"), std::string_view("igabit/s")};
+    if (unit.empty() || unit == "GB" || unit == "TB") return 0;
+    std::string const lower = lower_case(unit);
+    if (!(lower[0] == 'g' || lower[0] == 't') || !is_one_of(units, std::string_view(lower).substr(1))) return 0;
+    double const scale = lower[0] == 't' ? 1000 : 1;
+    std::string_view const of = unit.substr(1);
+    if (lower.substr(1) == "ib/s") return 8 * 1.073741824 * scale;
+    return of.starts_with("B/") || of.starts_with("Bp") ? 8 * scale : scale;
+}
+
+struct Number {
+    double value = 0;
+    std::size_t end = 0;  ///< of it and the blanks behind it
+};
+
+/// The number that begins at `at`, if one does: not within a word ("BF3", "MT43244").
+std::optional<Number> number_at(std::string_view text, std::size_t at) {
+    bool const inside = at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1]) || text[at - 1] == '.');
+    bool const after_times =
+        at > 0 && (text[at - 1] == 'x' || text[at - 1] == 'X') && (at == 1 || !is_letter(text[at - 2]));  // "8x400G"
+    if (!is_digit(text[at]) || (inside && !after_times)) return std::nullopt;
+    Number out;
+    auto const [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), out.value);
+    if (error != std::errc{}) return std::nullopt;
+    out.end = static_cast<std::size_t>(end - text.data());
+    while (out.end < text.size() && (text[out.end] == ' ' || text[out.end] == '-'))
+        ++out.end;
+    return out;
+}
+
+/// The place behind an "x" (or "*") that means times at `at`; nothing where none is.
+std::optional<std::size_t> behind_times(std::string_view text, std::size_t at) {
+    if (at >= text.size() || !(text[at] == 'x' || text[at] == 'X' || text[at] == '*')) return std::nullopt;
+    ++at;
+    while (at < text.size() && text[at] == ' ')
+        ++at;
+    return at;
+}
+
+/// Rate and ports of one part of a cell.
+StatedNetwork rate_of(std::string_view part) {
+    StatedNetwork out;
+    std::string const words = lower_case(part);
+    for (std::size_t at = 0; at < part.size() && out.gbps == 0; ++at) {
+        auto const number = number_at(part, at);
+        if (!number) continue;
+        std::size_t end = number->end;
+        while (end < part.size() && (is_letter(part[end]) || part[end] == '/'))
+            ++end;
+        constexpr std::array ports{std::string_view("ports"), std::string_view("nics"), std::string_view("hcas"),
+                                   std::string_view("adapters"), std::string_view("rails")};
+        bool const counts = is_one_of(ports, std::string_view(words).substr(number->end, end - number->end));
+        if (out.ports == 0 && (counts || behind_times(part, number->end))) out.ports = number->value;
+        bool const is_list = end > number->end && part[end - 1] == '/';  // "10Gb/25Gb/100Gb Ethernet": what it can do
+        out.gbps = is_list ? 0 : number->value * gbps_of_unit(part.substr(number->end, end - number->end));
+        if (is_list) return out;
+        while (out.gbps > 0 && end < part.size() && part[end] == ' ')
+            ++end;
+        if (auto const behind = out.gbps > 0 ? behind_times(part, end) : std::nullopt; behind && *behind < part.size())
+            if (auto const count = number_at(part, *behind)) out.ports = count->value;  // "400G x 8"
+    }
+    for (PortName const& port : port_names)
+        if (out.gbps == 0 && has_word(words, port.name)) out.gbps = port.gbps;
+    constexpr std::array of_device{std::string_view("per gpu"),    std::string_view("/gpu"),
+                                   std::string_view("per device"), std::string_view("per accelerator"),
+                                   std::string_view("per gcd"),    std::string_view("per chip")};
+    constexpr std::array of_node{std::string_view("per node"),  std::string_view("/node"),
+                                 std::string_view("per host"),  std::string_view("per server"),
+                                 std::string_view("aggregate"), std::string_view("total")};
+    if (has_any(words, of_device))
+        out.of = RateOf::accelerator;
+    else if (has_any(words, of_node) || (out.ports == 0 && out.gbps > fastest_port))
+        out.of = RateOf::node;
+    return out;
+}
+
+/// The same machine with the network between nodes of another. Constants of the network that were fitted for that other
+/// machine are those of no machine here.
+ClusterSpec with_network_of(ClusterSpec cluster, ClusterSpec const& other) {
+    cluster.scale_out = other.scale_out;
+    if (!cluster.network_model || !other.network_model) return cluster;
+    NetworkModel model = *cluster.network_model;
+    model.out = other.network_model->out;
+    model.out_part = other.network_model->out_part;
+    model.out_part.basis = Basis::assumed;
+    model.out_part.range = CalibrationRange::by_class;
+    std::erase_if(model.corrections, [](NetworkCorrection const& correction) { return correction.domains > 1; });
+    std::erase_if(model.intervals, [](NetworkInterval const& interval) { return interval.between_domains; });
+    for (NetworkInterval const& interval : other.network_model->intervals)
+        if (interval.between_domains) model.intervals.push_back(interval);
+    cluster.network_model = std::make_shared<NetworkModel const>(std::move(model));
+    return cluster;
+}
+
+/// The first cluster whose network between nodes is of this kind, of those with the device's generation before others.
+ClusterSpec const* network_like(std::string_view kind, std::string const& generation) {
+    ClusterSpec const* found = nullptr;
+    for (ClusterSpec const& cluster : all_clusters()) {
+        if (!cluster.scale_out || cluster.scale_out->kind != kind) continue;
+        if (cluster.accelerator.generation == generation) return &cluster;
+        if (found == nullptr) found = &cluster;
+    }
+    return found;
+}
+
+/// With the kind of network that the row names.
+void set_kind(LinkedCluster& out, std::string_view kind) {
+    if (kind.empty() || out.cluster.scale_out->kind == kind) return;
+    for (ClusterSpec const& cluster : all_clusters())
+        if (cluster.accelerator.name == out.cluster.accelerator.name && cluster.scale_out &&
+            cluster.scale_out->kind == kind) {
+            out.cluster = cluster;
+            return;
+        }
+    if (ClusterSpec const* const other = network_like(kind, out.cluster.accelerator.generation)) {
+        out.assumptions.push_back(fmt::format("{} between nodes as in {}: no profile has it with {}", kind, other->name,
+                                              out.cluster.accelerator.name));
+        out.cluster = with_network_of(std::move(out.cluster), *other);
+    }
+}
+
+/// Accelerators of what a table calls a node.
+double node_of(TrainingRow const& row, ClusterSpec const& cluster) {
+    constexpr std::int64_t tray = 4;  // of a rack, or of a torus
+    std::int64_t const usual = cluster.domain_size > 16 ? tray : cluster.domain_size;
+    std::int64_t const stated = row.gpus_per_node.value_or(0);
+    return static_cast<double>(stated > 0 ? stated : usual);
+}
+
+/// Gbit/s for each accelerator. Where ports are not counted a node has one of Ethernet, and of any other kind each
+/// accelerator has one, unless the usual machine makes do with a part of one (four HDR ports for eight accelerators).
+double rate_of_accelerator(StatedNetwork const& stated, TrainingRow const& row, LinkedCluster& out) {
+    double const node = node_of(row, out.cluster);
+    double const all = stated.gbps * std::max(1.0, stated.ports);
+    if (stated.of == RateOf::accelerator) return all;
+    if (stated.of == RateOf::node || stated.ports > 0) return all / node;
+    double const usual = out.cluster.scale_out->bandwidth.value.in(units::GB / units::s) * 8;
+    if (out.cluster.scale_out->kind == "ethernet") {
+        double const share = stated.gbps / node;
+        out.network_is_stated = std::abs(share / usual - 1) < 0.01;
+        out.assumptions.emplace_back("one port of the stated rate a node");
+        return share;
+    }
+    if (stated.gbps >= usual) return usual;
+    out.assumptions.emplace_back("one port of the stated rate for each accelerator");
+    out.network_is_stated = false;
+    return stated.gbps;
+}
+
+/// The variant of the device that the stated PCIe joins, or the usual machine where that says nothing else.
+ClusterSpec joined_as_stated(TrainingRow const& row, ClusterSpec usual) {
+    std::string const link = lower_case(row.intra_node_link);
+    constexpr std::array faster{std::string_view("nvlink"), std::string_view("nvswitch"), std::string_view("xgmi"),
+                                std::string_view("fabric")};
+    bool const by_pcie = stated_scale_up(link) == ScaleUpKind::pcie && !has_any(link, faster);
+    if (!by_pcie || usual.scale_up.kind == ScaleUpKind::pcie) return usual;
+    if (device_name(row.gpu).form.empty())
+        if (auto variant = cluster_for_device(row.gpu + " PCIe");
+            variant && variant->scale_up.kind == ScaleUpKind::pcie)
+            return *std::move(variant);
+    throw RowSkip(fmt::format("no profile for {} joined by '{}' (intra_node_link)", usual.accelerator.name,
+                              row.intra_node_link.substr(0, 60)));
+}
+
+/// MLPerf's submissions name the network of the hosts here, often that of management alone: what counts no ports is not
+/// taken for that of the accelerators, unless it names a kind that carries them.
+StatedNetwork network_of(TrainingRow const& row) {
+    StatedNetwork stated = stated_network(row.inter_node_link);
+    if (is_mlperf(row) && stated.ports == 0) stated.gbps = 0;
+    bool const is_tcp = has(lower_case(row.inter_node_link), "tcp");
+    if (stated.kind == "ethernet" && stated.gbps == 0 && !is_tcp) stated.kind = {};  // RDMA is over Ethernet, too
+    return stated;
+}
+
+}  // namespace
+
+StatedNetwork stated_network(std::string_view cell) {
+    StatedNetwork out;
+    std::string words;
+    for (std::string const& part : parts_of(cell)) {
+        if (out.gbps == 0) out = rate_of(part);
+        words += lower_case(part) + ";";
+    }
+    for (KindWord const& known : kind_words)
+        if (out.kind.empty() && has_word(words, known.word)) out.kind = known.kind;
+    return out;
+}
+
+LinkedCluster with_stated_links(TrainingRow const& row, ClusterSpec usual) {
+    LinkedCluster out{.cluster = joined_as_stated(row, std::move(usual)), .assumptions = {}};
+    if (!out.cluster.scale_out) return out;
+    StatedNetwork const stated = network_of(row);
+    set_kind(out, stated.kind);
+    bool const is_column = row.inter_node_gbps.value_or(0) > 0;
+    out.network_is_stated = is_column || !stated.kind.empty() || stated.gbps > 0;
+    out.gbps = is_column ? *row.inter_node_gbps : stated.gbps > 0 ? rate_of_accelerator(stated, row, out) : 0;
+    BytesPerSecond const rate = out.gbps / 8 * units::GB / units::s;
+    if (out.gbps > 0)
+        out.cluster.scale_out->bandwidth = {
+            .value = rate, .basis = Basis::datasheet, .source = "stated with the measurement"};
+    if (!out.network_is_stated && !row.inter_node_link.empty() && stated.gbps == 0)
+        out.assumptions.push_back(fmt::format("stated network '{}' is not known here: {} as usual instead",
+                                              row.inter_node_link.substr(0, 60), out.cluster.scale_out->kind));
+    return out;
+}
+
+}  // namespace sextant
