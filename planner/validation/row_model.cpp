@@ -1,10 +1,12 @@
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/model_name.hpp"
 #include "core/text.hpp"
 #include "planner/validation/training_case.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <mutex>
@@ -37,11 +39,12 @@ bool agrees(std::optional<std::int64_t> const& cell, std::int64_t value) { retur
 
 bool is_truncated(TrainingRow const& row) { return lower_case(row.model).find(truncated) != std::string::npos; }
 
-/// True if no stated dimension contradicts the preset.
+/// True if no stated dimension contradicts the preset. With fewer layers it is the preset that was cut.
 bool fits(TrainingRow const& row, ModelSpec const& preset) {
-    bool const has_layers =
-        is_truncated(row) ? row.layers.value_or(0) <= preset.layer_count() : agrees(row.layers, preset.layer_count());
-    return has_layers && agrees(row.hidden, preset.hidden) && agrees(row.heads, preset.attention.heads) &&
+    bool const has_layers = !row.layers || *row.layers <= preset.layer_count();
+    bool const has_experts = !preset.moe || lower_case(row.arch) != "dense";
+    return has_layers && has_experts && agrees(row.hidden, preset.hidden) &&
+           agrees(row.heads, preset.attention.heads) &&
            (!row.kv_heads || preset.attention.latent || *row.kv_heads == preset.attention.kv_heads) &&
            (!row.ffn_hidden || preset.moe || *row.ffn_hidden == preset.mlp.intermediate) &&
            (!row.moe_experts || !preset.moe || *row.moe_experts == preset.moe->experts) &&
@@ -50,6 +53,18 @@ bool fits(TrainingRow const& row, ModelSpec const& preset) {
 
 bool name_has(TrainingRow const& row, std::string_view word) {
     return lower_case(row.model).find(word) != std::string::npos;
+}
+
+/// Letters and digits of a text between anything else, in lower case.
+std::vector<std::string> words_of(std::string_view text) {
+    std::vector<std::string> words(1);
+    for (char const c : lower_case(text)) {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+            words.back() += c;
+        else if (!words.back().empty())
+            words.emplace_back();
+    }
+    return words;
 }
 
 bool is_gpt_named(TrainingRow const& row) { return name_has(row, "gpt") || name_has(row, "opt-"); }
@@ -180,44 +195,86 @@ bool is_hybrid(TrainingRow const& row) {
     return arch.find("mamba") != std::string::npos || arch.find("hybrid") != std::string::npos;
 }
 
-void refuse_other_architectures(TrainingRow const& row) {
-    std::string const arch = lower_case(row.arch);
-    if (arch.find("encoder-decoder") != std::string::npos || name_has(row, "t5"))
+/// Words of names that are no decoders'. DeepSeek-R1-Distill is the name of models that were trained without a teacher.
+void refuse_other_names(TrainingRow const& row) {
+    constexpr std::array t5{"t5", "mt5", "byt5", "umt5"};
+    constexpr std::array bert{"bert", "roberta", "deberta", "distilbert", "modernbert"};
+    constexpr std::array sizes_of_albert{"base", "large", "xlarge", "xxlarge"};
+    std::vector<std::string> const words = words_of(row.model);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        std::string const& word = words[i];
+        std::string const next = i + 1 < words.size() ? words[i + 1] : "";
+        bool const is_tokenizer = next.starts_with("token") || next.starts_with("vocab");
+        if (is_one_of(t5, word) && !is_tokenizer) throw RowSkip("encoder-decoder model: only decoders here");
+        if (!is_tokenizer && (is_one_of(bert, word) || (word == "albert" && is_one_of(sizes_of_albert, next))))
+            throw RowSkip("encoder model (BERT): only decoders here");
+        if (word == "flextron") throw RowSkip("elastic model: no such model here");
+        if (word.starts_with("distill") && (i == 0 || words[i - 1] != "r1"))
+            throw RowSkip("distillation holds a teacher model as well");
+    }
+}
+
+void refuse_other_architectures(TrainingRow const& row, ModelSpec const* preset) {
+    if (lower_case(row.arch).find("encoder-decoder") != std::string::npos)
         throw RowSkip("encoder-decoder model: only decoders here");
-    if (name_has(row, "bert")) throw RowSkip("encoder model (BERT): only decoders here");
+    if (preset == nullptr) refuse_other_names(row);
     if (row.notes_have("section \"HF + Deepspeed"))
         throw RowSkip("Hugging Face's model under DeepSpeed of 2021, which is no model of Megatron-DeepSpeed");
-    if (name_has(row, "flextron")) throw RowSkip("elastic model: no such model here");
-    if (name_has(row, "distill")) throw RowSkip("distillation holds a teacher model as well");
     if (is_truncated(row) && !row.layers) throw OpenCellSkip(OpenCell::layers);
+}
+
+/// Experts, latent attention or a recurrence: the columns do not say all of these.
+bool says_more_than_columns(ModelSpec const& preset) {
+    return preset.moe || preset.attention.latent || preset.recurrent;
+}
+
+bool is_mixture(TrainingRow const& row) {
+    std::string const arch = letters_and_digits(row.arch);
+    return row.moe_experts.value_or(0) > 0 || arch == "moe" || arch == "mixtureofexperts";
+}
+
+ModelSpec from_preset(TrainingRow const& row, ModelSpec model, std::vector<std::string>& assumptions) {
+    if (row.layers && *row.layers < model.layer_count()) {
+        auto const layers = static_cast<std::size_t>(TrainingRow::need(row.layers, "layers"));
+        if (!is_truncated(row))
+            assumptions.push_back(
+                fmt::format("the first {} of {} layers of the preset of that name", layers, model.layer_count()));
+        model.layers.resize(layers);
+    }
+    if (!is_complete(row) && !is_mixture(row)) assumptions.emplace_back("dimensions of the preset of that name");
+    std::int64_t const sequence = TrainingRow::need(row.seq_len, "seq_len");
+    if (model.position == PositionKind::learned && model.max_positions < sequence)
+        throw RowSkip("sequence is longer than the preset's learned positions");
+    if (row.notes_have("w/o MTP") || row.notes_have("without MTP")) model.mtp_modules = 0;
+    return model;
 }
 
 }  // namespace
 
 ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions) {
-    refuse_other_architectures(row);
-    bool const mixture = row.moe_experts.value_or(0) > 0 || row.arch == "moe";
     ModelSpec const* const preset = preset_named(row.model);
+    refuse_other_architectures(row, preset);
+    bool const mixture = is_mixture(row);
     bool const usable = preset != nullptr && fits(row, *preset);
     if (is_hybrid(row) && !(usable && preset->recurrent))
         throw RowSkip(
             "hybrid of attention and recurrent layers, whose order is not stated, and no preset of that name");
-    if (usable && (mixture || is_hybrid(row) || !is_complete(row) || name_has(row, "nemotron"))) {
-        ModelSpec model = *preset;
-        if (is_truncated(row)) model.layers.resize(static_cast<std::size_t>(TrainingRow::need(row.layers, "layers")));
-        if (!is_complete(row) && !mixture) assumptions.emplace_back("dimensions of the preset of that name");
-        std::int64_t const sequence = TrainingRow::need(row.seq_len, "seq_len");
-        if (model.position == PositionKind::learned && model.max_positions < sequence)
-            throw RowSkip("sequence is longer than the preset's learned positions");
-        if (row.notes_have("w/o MTP") || row.notes_have("without MTP")) model.mtp_modules = 0;
-        return model;
-    }
+    bool const needed = mixture || is_hybrid(row) || !is_complete(row) || name_has(row, "nemotron");
+    if (usable && (needed || says_more_than_columns(*preset))) return from_preset(row, *preset, assumptions);
     if (row.notes_have("multi-latent attention") || row.notes_have("MLA attention"))
         throw RowSkip("ranks of latent attention are not stated");
     if (mixture && !row.moe_experts)
         throw RowSkip("mixture of experts with dimensions not stated and no preset of that name");
     if (!row.layers && !row.hidden) throw RowSkip("model dimensions are not stated and no preset has that name");
-    return from_columns(row, assumptions);
+    if (preset != nullptr && !usable && says_more_than_columns(*preset))
+        assumptions.emplace_back(
+            "layers and attention as the columns say: the preset of that name has other dimensions");
+    if (!usable || row.head_dim) return from_columns(row, assumptions);
+    TrainingRow filled = row;
+    filled.head_dim = preset->attention.head_dim;
+    if (*filled.head_dim * preset->attention.heads != preset->hidden)
+        assumptions.push_back(fmt::format("head_dim {} of the preset of that name", *filled.head_dim));
+    return from_columns(filled, assumptions);
 }
 
 }  // namespace sextant
