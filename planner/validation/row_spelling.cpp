@@ -18,12 +18,75 @@ namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// The first number in a text, or 0.
-std::int64_t first_number(std::string_view text) {
-    auto const at = text.find_first_of("0123456789");
-    std::int64_t value = 0;
-    if (at != std::string_view::npos) std::from_chars(text.data() + at, text.data() + text.size(), value);
-    return value;
+/// float16 that is not bfloat16.
+bool has_float16(std::string_view text) {
+    constexpr std::string_view name = "float16";
+    for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1))
+        if (at == 0 || text[at - 1] != 'b') return true;
+    return false;
+}
+
+/// A number in a text that is no part of a word or of a version ("FSDP2", "fp8", "ZeRO-3"), with what is around it.
+struct LooseNumber {
+    double value = 0;
+    std::string before;       ///< the word before it
+    std::string_view behind;  ///< the text behind it, without blanks
+};
+
+std::vector<LooseNumber> loose_numbers(std::string_view text) {
+    constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
+    std::vector<LooseNumber> found;
+    for (std::size_t at = text.find_first_of("0123456789"); at != std::string_view::npos;) {
+        LooseNumber number;
+        auto const [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number.value);
+        std::size_t const behind = error == std::errc{} ? static_cast<std::size_t>(end - text.data()) : at + 1;
+        number.behind = trimmed(text.substr(behind), " -");
+        auto const letter_at = [&](std::size_t place) { return has(letters, text.substr(place, 1)); };
+        bool const hyphenated = at > 1 && text[at - 1] == '-' && letter_at(at - 2);
+        bool const attached = (at > 0 && (letter_at(at - 1) || text[at - 1] == '.')) ||
+                              (hyphenated && !number.behind.starts_with("layer"));
+        if (!attached) {
+            auto const last = text.substr(0, at).find_last_of(letters);
+            auto const first = last == std::string_view::npos ? last : text.substr(0, last).find_last_not_of(letters);
+            std::size_t const begin = first == std::string_view::npos ? 0 : first + 1;
+            if (last != std::string_view::npos) number.before = std::string(text.substr(begin, last + 1 - begin));
+            found.push_back(std::move(number));
+        }
+        at = text.find_first_of("0123456789", behind);
+    }
+    return found;
+}
+
+/// Recomputed layers of the stage's, as a text counts them. Only a number beside "layers" or "blocks" is one of layers.
+struct CountedLayers {
+    std::optional<std::int64_t> layers;  ///< absent: the text counts none
+    bool is_clear = true;                ///< false: there is a number that may mean anything
+};
+
+CountedLayers counted_layers(std::string_view text, std::int64_t per_stage) {
+    auto const share = [&](double of_all) {
+        return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(per_stage) * of_all));
+    };
+    if (has(text, "uniform")) return {};
+    if (has(text, "every other") || has(text, "every-other") || has(text, "every second") || has(text, "half of") ||
+        has(text, "half the"))
+        return {.layers = share(0.5)};
+    bool const in_blocks = has(text, "block");
+    bool const in_chunks = has(text, "num_layers") || has(text, "num-layers");  // which hold all layers
+    for (LooseNumber const& number : loose_numbers(text)) {
+        std::string_view behind = number.behind;
+        for (std::string_view const ordinal : {"st", "nd", "rd", "th"})
+            if (behind.starts_with(ordinal)) behind = trimmed(behind.substr(ordinal.size()), " -");
+        bool const of_layers = behind.starts_with("layer") || behind.starts_with("block");
+        if (number.value <= 0) continue;
+        if (number.before == "every" && of_layers) return {.layers = share(1 / number.value)};
+        if (behind.starts_with("%")) return {.layers = share(std::min(1.0, number.value / 100))};
+        bool const named = number.before.ends_with("layers") || number.before.starts_with("block");
+        if (named && in_chunks && !in_blocks) return {};
+        if (of_layers || named) return {.layers = static_cast<std::int64_t>(number.value)};
+        return {.layers = {}, .is_clear = false};
+    }
+    return {};
 }
 
 void recompute_layers(TrainingCase& out, std::int64_t layers) {
@@ -113,8 +176,7 @@ Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     }
     for (std::string_view const word : {"fp8", "fp-8", "float8", "f8e4m3", "e4m3", "e5m2"})
         if (has(text, word)) return scaled_fp8(text, out.cluster->accelerator);
-    if (has(text, "fp16") || has(text, "float16,") || text == "float16" || text == "half" || text == "16-mixed")
-        return Precision::fp16;
+    if (has(text, "fp16") || has_float16(text) || text == "half" || text == "16-mixed") return Precision::fp16;
     if (has(text, "bf16") || has(text, "bfloat16")) return Precision::bf16;
     if (has(text, "tf32")) return Precision::tf32;
     if (has(text, "fp32") || has(text, "float32")) return Precision::fp32;
@@ -169,17 +231,19 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         return;
     if (auto const remat = maxtext_policy(text, out.model)) return apply(*remat, plan);
     if (has(text, "offload")) throw RowSkip("recompute policy with offload of some activations");
-    if (has(text, "every 2nd layer") || has(text, "every-other-layer") || has(text, "selective layer"))
-        return recompute_layers(out, per_stage / 2);
+    if (has(text, "selective layer")) return recompute_layers(out, per_stage / 2);
     if (has(text, "selective op") || has(text, "selective:op") || has(text, "llama3_8b.toml"))
         return recompute_modules(out, {RecomputeModule::op});
     bool const some = has(text, "sel") || has(text, "sac") || has(text, "dots");
     bool const checkpointing = has(text, "checkpointing") && !some;
-    bool const counted = (has(text, "block") || has(text, "layers")) && first_number(text) > 0 && !some;
-    if (has(text, "full") || is_one_of(words_of_full, text) || has(text, "nothing_saveable") || checkpointing ||
-        counted) {
-        auto const layers = has(text, "uniform") ? 0 : first_number(text);
-        if (layers > 0 && text != "1") return recompute_layers(out, layers);
+    bool const is_word = is_one_of(words_of_full, text);
+    CountedLayers const counted = is_word ? CountedLayers{} : counted_layers(text, per_stage);
+    bool const every = some && has(text, "every") && counted.layers;
+    if (has(text, "full") || is_word || has(text, "nothing_saveable") || checkpointing || every ||
+        (counted.layers && !some)) {
+        if (!counted.is_clear)
+            throw RowSkip("recompute policy '" + row.recompute + "': a number of what? ('8 layers', or 'full')");
+        if (counted.layers) return recompute_layers(out, *counted.layers);
         plan.recompute = Recompute::full;
         return;
     }

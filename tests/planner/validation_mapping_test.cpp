@@ -440,6 +440,10 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(precision("16-mixed") == Precision::fp16);
     CHECK(precision("bf16-mixed") == Precision::bf16);
     CHECK(precision("E4M3") == Precision::fp8);
+    CHECK(precision("bfloat16, float32 master") == Precision::bf16);
+    CHECK(precision("bfloat16,fp32") == Precision::bf16);
+    CHECK(precision("float16, float32 master") == Precision::fp16);
+    CHECK(precision("torch.float16") == Precision::fp16);
 
     auto const plan = [](std::string const& text) {
         TrainingRow row = complete_row();
@@ -477,6 +481,24 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
         CHECK(plan(text).recompute == Recompute::none);
     for (char const* const text : {"10 layers", "block 10", "full (block, 10)", "full, block, 10 layers"})
         CHECK(plan(text).recompute_layers == 10);
+    // A number is one of layers beside that word alone, and of all layers in Megatron's chunks.
+    for (char const* const text :
+         {"full AC, FSDP2", "Full activation checkpointing w/ ZeRO-3", "full (fp8 activations kept)",
+          "activation checkpointing (FSDP2)", "full, num_layers=1", "full (recompute-num-layers 1)", "every layer"}) {
+        INFO(text);
+        CHECK(plan(text).recompute == Recompute::full);
+        CHECK(plan(text).recompute_layers == 0);
+    }
+    for (char const* const text : {"checkpointing every 2 layers", "every other layer", "selective every 2 layers",
+                                   "every-2-layers", "50 % of the layers", "half of the layers"}) {
+        INFO(text);
+        CHECK(plan(text).recompute_layers == 16);
+    }
+    CHECK(plan("full, every 4 layers").recompute_layers == 8);
+    CHECK(plan("full, block, num_layers=10").recompute_layers == 10);
+    CHECK(plan("full-5-layers").recompute_layers == 5);
+    CHECK(skip_reason([](TrainingRow& r) { r.recompute = "full 8"; }) ==
+          "recompute policy 'full 8': a number of what? ('8 layers', or 'full')");
     for (char const* const text : {"selective (attention)", "selective activation recomputation", "core_attn", "SAC"})
         CHECK(modules(text) == "core_attn");
 
