@@ -62,11 +62,19 @@ std::int64_t memory_in(std::string_view word, std::string_view next) {
     return value;
 }
 
-/// "8x" and "x8", or "8" before "x": how many there are.
+/// "8x" and "x8", "8" before "x" or "x" before "8": how many there are.
 bool is_count(std::string_view word, std::string_view next) {
+    if (word == "x") return all_digits(next);
     if (word.size() > 1 && word.ends_with('x')) return all_digits(word.substr(0, word.size() - 1));
     if (word.size() > 1 && word.starts_with('x')) return all_digits(word.substr(1));
     return all_digits(word) && next == "x";
+}
+
+/// "v5p" or "v4-128" and nothing else, as Google writes its TPUs and slices of them.
+bool is_bare_tpu(std::vector<std::string> const& words) {
+    constexpr std::array versions{"v2", "v3", "v4", "v5e", "v5litepod", "v5p", "v6e"};
+    bool const slice = words.size() == 2 && all_digits(words[1]);
+    return (words.size() == 1 || slice) && std::find(versions.begin(), versions.end(), words[0]) != versions.end();
 }
 
 std::string_view form_of(std::string_view word) {
@@ -87,7 +95,9 @@ bool holds(AcceleratorProfile const& profile, std::int64_t gigabytes) {
 
 DeviceName device_name(std::string_view text) {
     DeviceName out;
+    constexpr std::string_view tpu = "tpu";
     std::vector<std::string> const words = words_of(text);
+    if (is_bare_tpu(words)) out.chip = tpu;
     for (std::size_t i = 0; i < words.size(); ++i) {
         std::string_view const word = words[i];
         std::string_view const next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
@@ -95,13 +105,13 @@ DeviceName device_name(std::string_view text) {
             is_kind(word, "gddr"))
             continue;
         if (is_count(word, next)) {
-            i += all_digits(word) ? 1 : 0;
+            i += all_digits(word) || word == "x" ? 1 : 0;
         } else if (auto const memory = memory_in(word, next); memory > 0) {
             out.memory_gb = memory;
             i += all_digits(word) ? 1 : 0;
         } else if (auto const form = form_of(word); !form.empty()) {
             out.form = form;
-        } else {
+        } else if (!(out.chip.starts_with(tpu) && out.chip != tpu && all_digits(word))) {  // "v5e-256": of a slice
             out.chip += word;
         }
     }

@@ -17,7 +17,8 @@ struct DeviceName {
     auto operator<=>(DeviceName const&) const = default;
 };
 
-/// Makers' and brand names, the type of memory and a count of devices ("8x") say nothing and are dropped. What is not
+/// Makers' and brand names, the type of memory, a count of devices ("8x", "x 16") and the chips of a TPU's slice
+/// ("v5e-256") say nothing and are dropped. What is not
 /// known stays in `chip`, so that a remark ("H200 (or B200)") makes another device of it.
 DeviceName device_name(std::string_view text);
 

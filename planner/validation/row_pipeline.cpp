@@ -94,6 +94,7 @@ std::optional<Schedule> named_schedule(std::string const& name) {
     for (Schedule const schedule : {Schedule::overlapped, Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,
                                     Schedule::zb_v, Schedule::dualpipe, Schedule::dualpipe_v})
         if (wanted == letters_and_digits(name_of(schedule))) return schedule;
+    if (wanted == "zerobubble" || wanted == "zb") return Schedule::zb_h1;
     return {};
 }
 

@@ -170,8 +170,8 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     if (auto const slices = row.note_number("hardware ");
         out.framework->name == "maxtext" && row.notes_have("slices, data parallel") && slices && ranks % *slices == 0)
         plan.shard_group = ranks / *slices;
-    if (row.notes_have("; HSDP;")) {
-        plan.shard_group = std::min(ranks, out.cluster->domain_size);
+    if (row.notes_have("; HSDP;") || row.shards_in_node) {
+        plan.shard_group = std::min(ranks, std::max<std::int64_t>(1, out.cluster->domain_size / plan.tp));
         out.assumptions.emplace_back("HSDP shards inside a node");
     }
     if (row.notes_have("Full Offload") || row.notes_have("Opt Offl=Y") || row.notes_have("Par Offl=Y"))

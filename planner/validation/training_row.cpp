@@ -2,10 +2,12 @@
 
 #include "core/is_one_of.hpp"
 #include "core/measurements/row_cells.hpp"
+#include "core/spec/device_name.hpp"
 #include "core/text.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -82,7 +84,7 @@ constexpr std::array needed_columns{std::string_view("model"), std::string_view(
 /// What a unit behind a number makes of it.
 struct Unit {
     std::string_view column;  ///< begins the name of the columns it may stand in
-    std::string_view unit;    ///< lower case, without blanks
+    std::string_view unit;    ///< without blanks; lower case, but where case tells bits from bytes
     double factor;
 };
 
@@ -94,26 +96,55 @@ constexpr Unit units_of_cells[] = {
     {"seq_len", "k", 1024},
     {"global_batch_seqs", "sequences", 1},
     {"global_batch_seqs", "seqs", 1},
+    {"inter_node_bw", "GB/s", 8},
+    {"inter_node_bw", "GBps", 8},
+    {"inter_node_bw", "GB/sec", 8},
+    {"inter_node_bw", "GiB/s", 8.589934592},
     {"inter_node_bw", "gbps", 1},
     {"inter_node_bw", "gbit/s", 1},
     {"inter_node_bw", "gb/s", 1},  // the header says bits
+    {"inter_node_bw", "gb/sec", 1},
+    {"inter_node_bw", "g", 1},
     {"iter_time_s", "s", 1},
     {"iter_time_s", "sec", 1},
     {"iter_time_s", "seconds", 1},
     {"iter_time_s", "ms", 1e-3},
     {"tokens_per_s", "tokens/s", 1},
     {"tokens_per_s", "tok/s", 1},
+    {"tokens_per_s", "tokens/sec", 1},
+    {"tokens_per_s", "tokens/second", 1},
     {"tokens_per_s", "k", 1e3},
     {"tokens_per_s", "m", 1e6},
     {"model_tflops", "tflops", 1},
     {"model_tflops", "tflop/s", 1},
+    {"model_tflops", "tflops/s", 1},
+    {"model_tflops", "pflops", 1e3},
+    {"model_tflops", "pflop/s", 1e3},
     {"hw_tflops", "tflops", 1},
     {"hw_tflops", "tflop/s", 1},
+    {"hw_tflops", "tflops/s", 1},
+    {"hw_tflops", "pflops", 1e3},
+    {"hw_tflops", "pflop/s", 1e3},
     {"mfu_pct", "%", 1},
     {"peak_mem", "gb", 1},
     {"peak_mem", "gib", 1.073741824},
     {"peak_mem", "mib", 1.048576e-3},
 };
+
+/// The unit without what the column says already: "s/it" of a step, "TFLOP/s/GPU" of each accelerator.
+std::string_view without_owner(std::string_view unit, std::string_view column) {
+    constexpr std::array owners{std::string_view("/gpu"), std::string_view("/device"), std::string_view("/chip")};
+    constexpr std::array steps{std::string_view("/it"), std::string_view("/iter"), std::string_view("/iteration"),
+                               std::string_view("/step")};
+    auto const drop = [&](auto const& ends) {
+        std::string const lower = lower_case(unit);
+        for (std::string_view const end : ends)
+            if (lower.ends_with(end)) return unit.substr(0, unit.size() - end.size());
+        return unit;
+    };
+    if (column.find("per_gpu") != std::string_view::npos) return drop(owners);
+    return column == "iter_time_s" ? drop(steps) : unit;
+}
 
 /// The number of a cell, times what the unit behind it stands for, if the column knows it.
 std::string without_unit(std::string_view cell, std::string_view column) {
@@ -121,9 +152,10 @@ std::string without_unit(std::string_view cell, std::string_view column) {
     std::size_t const end = cell.find_last_of("0123456789.");
     if (end == std::string_view::npos || end + 1 == cell.size()) return std::string(cell);
     std::string_view const number = cell.substr(0, end + 1);
-    std::string const unit = lower_case(trimmed(cell.substr(end + 1)));
+    std::string_view const unit = without_owner(trimmed(cell.substr(end + 1)), column);
+    std::string const lower = lower_case(unit);
     for (Unit const& known : units_of_cells) {
-        if (!column.starts_with(known.column) || unit != known.unit) continue;
+        if (!column.starts_with(known.column) || (unit != known.unit && lower != known.unit)) continue;
         std::string none;
         auto const value = number_in(number, column, none);
         if (known.factor == 1 || !value) return std::string(number);
@@ -132,27 +164,75 @@ std::string without_unit(std::string_view cell, std::string_view column) {
     return std::string(cell);
 }
 
-constexpr std::array yes_words{"yes", "true", "on", "y", "swiglu", "geglu", "reglu", "gated", "fa", "fa2", "fa3"};
+constexpr std::array yes_words{"yes",   "true", "on",  "y",   "swiglu", "geglu", "reglu",
+                               "gated", "fa",   "fa2", "fa3", "sdpa",   "cudnn"};
 constexpr std::array no_words{"no", "false", "off", "n", "gelu", "relu", "none", "eager", "unfused"};
 
-/// Columns that are 1 or 0 may say it in words, a ZeRO stage may say what it is the stage of.
+/// Columns that are 1 or 0 may say it in words.
 std::string without_words(std::string_view cell, std::string_view column) {
     constexpr std::array flags{"gated_mlp", "tied_embed", "sequence_parallel", "flash_attention"};
-    std::string text = lower_case(trimmed(cell));
-    if (column == "zero_stage") {
-        bool named = false;
-        for (std::string_view const word : {"zero", "stage"})
-            if (auto const at = text.find(word); at != std::string::npos) {
-                text.erase(at, word.size());
-                named = true;
-            }
-        return named ? std::string(trimmed(text, " \t-_")) : text;  // "ZeRO-1", but "-1" is no stage
-    }
+    std::string const text = lower_case(trimmed(cell));
     if (text == "none" && column != "flash_attention") return "";  // of attention it is an answer
     if (!is_one_of(flags, column)) return std::string(cell);
     if (is_one_of(yes_words, text) || (column == "flash_attention" && text.starts_with("flash"))) return "1";
     if (is_one_of(no_words, text)) return "0";
     return std::string(cell);
+}
+
+/// PyTorch's ways to shard, by the ZeRO stage that shards as much.
+struct ShardingName {
+    std::string_view name;  ///< letters and digits, lower case
+    std::int64_t stage = 0;
+    bool in_node = false;  ///< sharded inside a node, replicated between nodes
+};
+
+constexpr std::array sharding_names{ShardingName{"fsdp", 3},
+                                    ShardingName{"fsdp2", 3},
+                                    ShardingName{"fullshard", 3},
+                                    ShardingName{"shardgradop", 2},
+                                    ShardingName{"hsdp", 3, true},
+                                    ShardingName{"hybridshard", 3, true},
+                                    ShardingName{"hybridshardzero2", 2, true},
+                                    ShardingName{"noshard", 0},
+                                    ShardingName{"ddp", 0},
+                                    ShardingName{"none", 0}};
+
+/// A stage may say what it is the stage of ("ZeRO-1", but "-1" is none), or be named as PyTorch does.
+void read_zero_stage(std::string_view cell, TrainingRow& row) {
+    std::string name = letters_and_digits(cell);
+    constexpr std::string_view type = "shardingstrategy";
+    if (name.starts_with(type)) name.erase(0, type.size());
+    for (ShardingName const& known : sharding_names)
+        if (name == known.name) {
+            row.zero_stage = known.stage;
+            row.shards_in_node = known.in_node;
+            return;
+        }
+    std::string text = lower_case(cell);
+    bool named = false;
+    for (std::string_view const word : {"zero", "stage"})
+        if (auto const at = text.find(word); at != std::string::npos) {
+            text.erase(at, word.size());
+            named = true;
+        }
+    std::string problem;
+    row.zero_stage = count_in(named ? trimmed(text, " \t-_") : std::string_view(text), "zero_stage", problem);
+    if (!problem.empty() && row.unreadable.empty())
+        row.unreadable =
+            fmt::format("zero_stage '{}' is not known (0 to 3, FULL_SHARD, HYBRID_SHARD, SHARD_GRAD_OP, NO_SHARD)",
+                        cell.substr(0, 60));
+}
+
+/// "64 H100" and "64 x H100" of a row whose device is an H100: the number.
+std::string_view without_device(std::string_view cell, std::string const& gpu) {
+    std::size_t const digits = std::min(cell.find_first_not_of("0123456789"), cell.size());
+    if (digits == 0 || digits == cell.size() || gpu.empty()) return cell;
+    std::string const wanted = device_name(gpu).chip;
+    std::string_view const rest = trimmed(cell.substr(digits));
+    bool const times = rest.starts_with("x ") || rest.starts_with("X ") || rest.starts_with("* ");
+    return device_name(times ? rest.substr(2) : rest).chip == wanted || device_name(cell).chip == wanted
+               ? cell.substr(0, digits)
+               : cell;
 }
 
 /// An MFU of less than a per cent that nothing else in the row bears out.
@@ -222,9 +302,14 @@ std::vector<TrainingRow> training_rows(CsvTable const& table) {
             bool const none = column.name != "recompute" && lower_case(cell) == "none";
             row.*column.member = std::string(none ? std::string_view() : cell);
         }
-        for (auto const& column : count_columns)
-            row.*column.member =
-                count_in(without_unit(without_words(next(), column.name), column.name), column.name, row.unreadable);
+        for (auto const& column : count_columns) {
+            std::string_view const cell = column.name == "num_gpus" ? without_device(next(), row.gpu) : next();
+            if (column.name == "zero_stage")
+                read_zero_stage(cell, row);
+            else
+                row.*column.member =
+                    count_in(without_unit(without_words(cell, column.name), column.name), column.name, row.unreadable);
+        }
         for (auto const& column : number_columns)
             row.*column.member = number_in(without_unit(next(), column.name), column.name, row.unreadable);
         if (is_fraction(row) && row.unreadable.empty())

@@ -23,6 +23,7 @@ struct TrainingRow {
     std::optional<double> inter_node_gbps;  ///< Gbit/s per accelerator, one direction
     std::optional<std::int64_t> dp, tp, pp, cp, ep, vpp, zero_stage, sequence_parallel, micro_batch, global_batch,
         flash_attention;
+    bool shards_in_node = false;  ///< "HYBRID_SHARD": the group of `zero_stage` is one node
     // What was measured.
     std::optional<double> iter_time_s, tokens_per_s, tokens_per_s_per_gpu, model_tflops_per_gpu, hw_tflops_per_gpu,
         mfu_pct, peak_mem_gb;
@@ -43,7 +44,7 @@ struct TrainingRow {
 std::vector<std::string_view> training_columns();
 
 /// Rows of a table. Columns other than model, gpu and num_gpus may be missing: no row states them. Cells may hold the
-/// unit of their column ("53 %", "1.2 s", "8k" tokens), flags also "yes" and "no".
+/// unit of their column ("53 %", "1.2 s", "8k" tokens), flags also "yes" and "no", a ZeRO stage PyTorch's name for it.
 /// @throws InputError when a needed column is missing, or one whose name another column nearly has.
 std::vector<TrainingRow> training_rows(CsvTable const& table);
 

@@ -152,6 +152,7 @@ TEST_CASE("a schedule that a row names is the plan's") {
     CHECK(plan("dualpipe").schedule == Schedule::dualpipe);
     CHECK(plan("gpipe").schedule == Schedule::gpipe);
     CHECK(plan("1f1b").schedule == Schedule::one_f_one_b);
+    CHECK(plan("Zero bubble").schedule == Schedule::zb_h1);
 }
 
 TEST_CASE("cells that are no usable number make a row unusable, not the table") {
@@ -182,6 +183,29 @@ TEST_CASE("cells may hold thousands, the unit of their column, and words for not
     CHECK(from_cell("sequence_parallel", "False").sequence_parallel == 0);
     CHECK(from_cell("zero_stage", "ZeRO-1").zero_stage == 1);
     CHECK_FALSE(from_cell("zero_stage", "-1").zero_stage);
+    for (char const* const text : {"FSDP", "FULL_SHARD", "ShardingStrategy.FULL_SHARD", "ZeRO stage 3", "HYBRID_SHARD"})
+        CHECK(from_cell("zero_stage", text).zero_stage == 3);
+    CHECK(from_cell("zero_stage", "SHARD_GRAD_OP").zero_stage == 2);
+    for (char const* const text : {"NO_SHARD", "DDP", "none", "0"})
+        CHECK(from_cell("zero_stage", text).zero_stage == 0);
+    CHECK(from_cell("zero_stage", "HSDP").shards_in_node);
+    CHECK_FALSE(from_cell("zero_stage", "FSDP").shards_in_node);
+    CHECK(from_cell("zero_stage", "Infinity").unreadable ==
+          "zero_stage 'Infinity' is not known (0 to 3, FULL_SHARD, HYBRID_SHARD, SHARD_GRAD_OP, NO_SHARD)");
+    CHECK(from_cell("flash_attention", "SDPA").flash_attention == 1);
+    CHECK(from_cell("flash_attention", "cuDNN").flash_attention == 1);
+    // Bits from bytes by the capital B; as the column's unit where all letters are small.
+    for (char const* const text : {"50 GB/s", "50GBps", "50 GB/sec"})
+        CHECK(from_cell("inter_node_bw_gbps_per_gpu", text).inter_node_gbps == 400);
+    CHECK(from_cell("inter_node_bw_gbps_per_gpu", "50 GiB/s").inter_node_gbps == Approx(429.5).epsilon(1e-4));
+    for (char const* const text : {"50", "50 Gb/s", "50 Gbps", "50 Gbit/s", "50 gb/s", "50G", "50 GBPS"})
+        CHECK(from_cell("inter_node_bw_gbps_per_gpu", text).inter_node_gbps == 50);
+    for (char const* const text : {"380 TFLOPs/s/GPU", "0.38 PFLOP/s", "380 TFLOP/s", "380 TFLOPS/device"})
+        CHECK(from_cell("model_tflops_per_gpu", text).model_tflops_per_gpu == 380);
+    for (char const* const text : {"1.2 s/it", "1200 ms", "1200 ms/step", "1.2 sec/iter"})
+        CHECK(from_cell("iter_time_s", text).iter_time_s == 1.2);
+    CHECK(from_cell("tokens_per_s_per_gpu", "3500 tok/s/GPU").tokens_per_s_per_gpu == 3500);
+    CHECK(from_cell("tokens_per_s", "3500 tok/s/GPU").unreadable == "tokens_per_s is not a number");
     for (char const* const blank : {"-", "N/A", "unknown", "\xe2\x80\x94", "nan", "NaN", "NAN", "<NA>"}) {
         CHECK(from_cell("vpp", blank).unreadable.empty());
         CHECK_FALSE(from_cell("vpp", blank).vpp);
