@@ -358,6 +358,9 @@ TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
     if (out.time_reason.empty() && outruns_its_format(row, out))
         out.time_reason = row.precision.empty() ? "faster than any measured step in the format that is assumed for it"
                                                 : "faster than 80 % of the peak of the format it states";
+    if (out.time_reason.empty() && crawls(row, out))
+        out.time_reason =
+            fmt::format("slower than {:g} % of the peak: is the time in another unit?", 100 * least_share);
     return out;
 }
 

@@ -228,6 +228,48 @@ TEST_CASE("cells may hold thousands, the unit of their column, and words for not
     CHECK(from_cell("seq_len", "8 GB").unreadable == "seq_len is not a number");
 }
 
+TEST_CASE("a count of accelerators may name those of the row, and no others") {
+    auto const gpus = [](std::string const& cell) {
+        return training_rows(parse_csv("model,gpu,num_gpus\nLlama-2-7B,H100-80GB," + cell + "\n", "t.csv")).at(0);
+    };
+    for (char const* const cell : {"64", "64 H100", "64 x H100", "64xH100 SXM5 80GB", "64 GPUs"})
+        CHECK(gpus(cell).num_gpus == 64);
+    CHECK(gpus("64 A100").unreadable == "num_gpus is not a number");
+}
+
+TEST_CASE("HYBRID_SHARD shards over one node, FULL_SHARD over all") {
+    TrainingRow row = complete_row();
+    row.framework = "torchtitan";
+    row.num_gpus = row.dp = 32;
+    row.zero_stage = 3;
+    CHECK(built(row).plan.shard_group == 0);
+    row.shards_in_node = true;
+    CHECK(built(row).plan.shard_group == 8);
+    row.tp = 2, row.dp = 16;
+    CHECK(built(row).plan.shard_group == 4);
+}
+
+TEST_CASE("an MFU is of fp16 on devices without bf16") {
+    TrainingRow row = complete_row();
+    row.gpu = "V100-32GB";
+    row.precision = "fp16";
+    row.iter_time_s.reset();
+    row.mfu_pct = 40;
+    TrainingCase const c = built(row);
+    REQUIRE(measured_time(row, c));
+    Seconds const at_fp16 = *measured_time(row, c);
+    row.gpu = "A100-80GB";
+    CHECK(at_fp16 / *measured_time(row, built(row)) == Approx(312.0 / 125).epsilon(0.01));
+}
+
+TEST_CASE("a step far below the peak is predicted and not scored") {
+    TrainingRow row = complete_row();
+    row.iter_time_s = 1000;
+    CHECK(built(row).time_reason.empty());
+    row.iter_time_s = 10000;  // milliseconds
+    CHECK(built(row).time_reason == "slower than 0.2 % of the peak: is the time in another unit?");
+}
+
 TEST_CASE("a table may lack columns, and is refused where it seems to misname one") {
     auto const rows = training_rows(parse_csv("gpu,model,num_gpus,extra\nH100,Llama-2-7B,8,x\n", "t.csv"));
     CHECK(rows.at(0).gpu == "H100");
