@@ -249,6 +249,19 @@ ModelSpec from_preset(TrainingRow const& row, ModelSpec model, std::vector<std::
     return model;
 }
 
+/// From columns that contradict the preset of the row's name, if it has one.
+ModelSpec beside_preset(TrainingRow const& row, ModelSpec const* preset, std::vector<std::string>& assumptions) {
+    if (preset == nullptr) return from_columns(row, assumptions);
+    if (says_more_than_columns(*preset))
+        assumptions.emplace_back(
+            "layers and attention as the columns say: the preset of that name has other dimensions");
+    try {
+        return from_columns(row, assumptions);
+    } catch (RowSkip const& skip) {
+        throw RowSkip(fmt::format("{}, and the preset of that name has other dimensions", skip.what()));
+    }
+}
+
 }  // namespace
 
 ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions) {
@@ -266,10 +279,8 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
     if (mixture && !row.moe_experts)
         throw RowSkip("mixture of experts with dimensions not stated and no preset of that name");
     if (!row.layers && !row.hidden) throw RowSkip("model dimensions are not stated and no preset has that name");
-    if (preset != nullptr && !usable && says_more_than_columns(*preset))
-        assumptions.emplace_back(
-            "layers and attention as the columns say: the preset of that name has other dimensions");
-    if (!usable || row.head_dim) return from_columns(row, assumptions);
+    if (!usable) return beside_preset(row, preset, assumptions);
+    if (row.head_dim) return from_columns(row, assumptions);
     TrainingRow filled = row;
     filled.head_dim = preset->attention.head_dim;
     if (*filled.head_dim * preset->attention.heads != preset->hidden)

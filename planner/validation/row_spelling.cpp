@@ -79,11 +79,12 @@ CountedLayers counted_layers(std::string_view text, std::int64_t per_stage) {
             if (behind.starts_with(ordinal)) behind = trimmed(behind.substr(ordinal.size()), " -");
         bool const of_layers = behind.starts_with("layer") || behind.starts_with("block");
         if (number.value <= 0) continue;
+        auto const count = static_cast<std::int64_t>(std::min(number.value, 1e6));
         if (number.before == "every" && of_layers) return {.layers = share(1 / number.value)};
         if (behind.starts_with("%")) return {.layers = share(std::min(1.0, number.value / 100))};
         bool const named = number.before.ends_with("layers") || number.before.starts_with("block");
         if (named && in_chunks && !in_blocks) return {};
-        if (of_layers || named) return {.layers = static_cast<std::int64_t>(number.value)};
+        if (of_layers || named) return {.layers = count};
         return {.layers = {}, .is_clear = false};
     }
     return {};

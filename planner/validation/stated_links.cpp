@@ -85,9 +85,13 @@ bool has_word(std::string_view text, std::string_view word) {
 /// What a cell says of the network of the accelerators, in parts: "Storage: 2x NDR, Compute: 8x NDR 400Gb/s".
 std::vector<std::string> parts_of(std::string_view cell) {
     std::string text(cell);
-    for (std::string_view const joint : {" and ", " + "})
-        for (auto at = text.find(joint); at != std::string::npos; at = text.find(joint))
-            text.replace(at, joint.size(), ";");
+    auto const replace = [&](std::string_view part, std::string_view by) {
+        for (auto at = text.find(part); at != std::string::npos; at = text.find(part))
+            text.replace(at, part.size(), by);
+    };
+    replace(" and ", ";");
+    replace(" + ", ";");
+    replace("\xc3\x97", "x");  // the sign of multiplication
     constexpr std::array others{std::string_view("storage"), std::string_view("management"),
                                 std::string_view("mgmt"),    std::string_view("pcie"),
                                 std::string_view("front"),   std::string_view("north-south"),
@@ -171,6 +175,7 @@ StatedNetwork rate_of(std::string_view part) {
         if (auto const behind = out.gbps > 0 ? behind_times(part, end) : std::nullopt; behind && *behind < part.size())
             if (auto const count = number_at(part, *behind)) out.ports = count->value;  // "400G x 8"
     }
+    if (!(out.gbps < 1e5)) out.gbps = 0;  // no rate of a network
     for (PortName const& port : port_names)
         if (out.gbps == 0 && has_word(words, port.name)) out.gbps = port.gbps;
     constexpr std::array of_device{std::string_view("per gpu"),    std::string_view("/gpu"),

@@ -48,6 +48,7 @@ TEST_CASE("a cell of links is read for kind, rate and ports of the accelerators'
     CHECK(rate("InfiniBand 8 x 50 GB/s") == Rate{8, 400});
     CHECK(rate("8x400G") == Rate{8, 400});
     CHECK(rate("400G x 8") == Rate{8, 400});
+    CHECK(rate("8\xc3\x97 400G") == Rate{8, 400});
     CHECK(rate("4 NICs of 100 Gbps") == Rate{4, 100});
     CHECK(rate("EFA, 32 adapters per node, about 3.2 Tb/s") == Rate{0, 3200});
     CHECK(rate("Storage: 2x NDR 200Gb/s, Compute: 8x NDR 400Gb/s") == Rate{8, 400});
@@ -59,7 +60,7 @@ TEST_CASE("a cell of links is read for kind, rate and ports of the accelerators'
     for (char const* const none : {"InfiniBand; Data bandwidth for GPU-PCIe: 504 GB/s; PCIe-NIC: 500 GB/s", "EFA",
                                    "Management: 1x Ethernet 10GB/Sec", "2 x MT2894 Family [ConnectX-6 Lx]",
                                    "6 x BCM57508 NetXtreme-E 10Gb/25Gb/100Gb Ethernet", "X710 for 10GBASE-T",
-                                   "NVLink 4", "80 GB nodes", "NVLINK Gen4"})
+                                   "NVLink 4", "80 GB nodes", "1e300G", "....", "8x", "NVLINK Gen4"})
         CHECK(stated_network(none).gbps == 0);
     CHECK(stated_network("Ethernet(RoCEv2)").kind == "roce");
     CHECK(stated_network("Ethernet, Infiniband").kind == "infiniband");

@@ -563,6 +563,7 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(plan("full, every 4 layers").recompute_layers == 8);
     CHECK(plan("full, block, num_layers=10").recompute_layers == 10);
     CHECK(plan("full-5-layers").recompute_layers == 5);
+    CHECK(plan("99999999999999999999 layers").recompute_layers == 0);  // all
     CHECK(skip_reason([](TrainingRow& r) { r.recompute = "full 8"; }) ==
           "recompute policy 'full 8': a number of what? ('8 layers', or 'full')");
     for (char const* const text : {"selective (attention)", "selective activation recomputation", "core_attn", "SAC"})

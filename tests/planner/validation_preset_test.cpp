@@ -84,6 +84,9 @@ TEST_CASE("fewer layers than the preset's are its first ones") {
     row.moe_experts = 64;  // another model
     CHECK_FALSE(built(row).model.attention.latent);
     CHECK(assumes(built(row), "the preset of that name has other dimensions"));
+    TrainingRow longer = named("Llama-2-7B");
+    longer.layers = 64;
+    CHECK_THROWS_WITH(built(longer), "gated_mlp is not stated, and the preset of that name has other dimensions");
 }
 
 TEST_CASE("a name that a preset has is a decoder's, and other words count whole") {
