@@ -14,4 +14,9 @@ double bus_bytes(std::string const& collective, std::int64_t bytes, std::int64_t
     throw BadInput("no collective \"" + collective + "\"");
 }
 
+std::int64_t aligned_bytes(std::int64_t bytes, std::int64_t ranks) {
+    std::int64_t const step = ranks * aligned_part;
+    return (bytes + step - 1) / step * step;
+}
+
 }  // namespace sextant::bench

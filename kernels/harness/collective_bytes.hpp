@@ -15,4 +15,10 @@ inline constexpr char const* collective_names[] = {"all_reduce", "all_gather", "
 /// Source: the definitions in nccl-tests, doc/PERFORMANCE.md.
 double bus_bytes(std::string const& collective, std::int64_t bytes, std::int64_t ranks);
 
+/// Bytes that one instruction of a collective moves at the most; where the part of a rank does not begin at a multiple
+/// of it, NCCL moves fewer at a time.
+inline constexpr std::int64_t aligned_part = 16;
+/// The least size of at least `bytes` that all ranks have equal parts of, each a multiple of `aligned_part`.
+std::int64_t aligned_bytes(std::int64_t bytes, std::int64_t ranks);
+
 }  // namespace sextant::bench

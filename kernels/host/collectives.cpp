@@ -2,6 +2,7 @@
 // of a rank's send and receive buffers; gbps is the bus bandwidth.
 #include "kernels/harness/collective_bytes.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "kernels/harness/errors.hpp"
@@ -26,7 +27,8 @@ std::vector<Problem> problems(Scope const& scope) {
     for (char const* collective : collective_names)
         for (std::int64_t const ranks : rank_counts(scope)) {
             if (!full && ranks > 4) continue;
-            for (std::int64_t const bytes : shapes::message_bytes(1 << 10, (full ? 64 : 4) << 20, full ? 4 : 64)) {
+            std::int64_t const most = std::min(scope.memory_limit / (2 * ranks), std::int64_t{full ? 64 : 4} << 20);
+            for (std::int64_t const bytes : shapes::message_bytes(1 << 10, most, full ? 4 : 64)) {
                 Problem problem;
                 problem.kernel = collective;
                 problem.dtype = "fp32";

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <new>
+#include <stdexcept>
 
 #include "kernels/harness/collective_bytes.hpp"
 #include "kernels/harness/errors.hpp"
@@ -23,7 +25,8 @@ constexpr int stop_command = -1;
 
 void* shared_memory(std::size_t bytes) {
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw Unavailable("no shared memory of " + std::to_string(bytes) + " bytes");
+    if (memory == MAP_FAILED)
+        throw std::runtime_error("no shared memory of " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
     return memory;
 }
 
@@ -43,31 +46,41 @@ struct ProcessGroup::Shared {
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a lock would not work between processes");
 
-ProcessGroup::ProcessGroup(std::int64_t ranks, std::int64_t elements,
-                           std::function<void(std::int64_t, float*)> const& fill)
-    : ranks_(ranks), elements_(elements) {
+ProcessGroup::ProcessGroup(std::int64_t ranks, std::int64_t elements) : ranks_(ranks), elements_(elements) {
     if (ranks < 1 || elements < ranks || elements % ranks != 0)
         throw BadInput("a process group needs a multiple of its " + std::to_string(ranks) + " ranks as elements, not " +
                        std::to_string(elements));
+}
+
+/// From the first line on the destructor runs, whatever is thrown.
+ProcessGroup::ProcessGroup(std::int64_t ranks, std::int64_t elements,
+                           std::function<void(std::int64_t, float*)> const& fill)
+    : ProcessGroup(ranks, elements) {
     shared_ = new (shared_memory(sizeof(Shared))) Shared;
-    buffers_ = static_cast<float*>(shared_memory(static_cast<std::size_t>(2 * ranks * elements) * sizeof(float)));
+    buffers_ = static_cast<float*>(shared_memory(buffer_bytes()));
+    children_.reserve(static_cast<std::size_t>(ranks));  // none may be lost between its start and the list
     pid_t const parent = getpid();
     for (std::int64_t rank = 1; rank < ranks; ++rank) {
         pid_t const child = fork();
-        if (child < 0) throw Unavailable("no process for rank " + std::to_string(rank));
+        if (child < 0)
+            throw std::runtime_error("no process for rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
+                                     ": " + std::strerror(errno));
         if (child > 0) {
             children_.push_back(child);
             continue;
         }
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(1);  // the parent died before the line above
-        fill(rank, buffers_ + rank * elements);
-        std::memset(buffers_ + (ranks + rank) * elements, 0, static_cast<std::size_t>(elements) * sizeof(float));
-        serve(rank);
-        _exit(0);
+        int status = 0;
+        try {
+            set_up(rank, fill);
+            serve(rank);
+        } catch (...) {  // which must not go on to what the parent does
+            status = 1;
+        }
+        _exit(status);
     }
-    fill(0, buffers_);
-    std::memset(buffers_ + ranks * elements, 0, static_cast<std::size_t>(elements) * sizeof(float));
+    set_up(0, fill);
     wait_for_all(0);
 }
 
@@ -77,8 +90,8 @@ ProcessGroup::~ProcessGroup() {
         kill(child, SIGKILL);
     for (int const child : children_)
         waitpid(child, nullptr, 0);
-    munmap(buffers_, static_cast<std::size_t>(2 * ranks_ * elements_) * sizeof(float));
-    munmap(shared_, sizeof(Shared));
+    if (buffers_ != nullptr) munmap(buffers_, buffer_bytes());
+    if (shared_ != nullptr) munmap(shared_, sizeof(Shared));
 }
 
 double ProcessGroup::run(std::string const& collective) {
@@ -92,6 +105,11 @@ double ProcessGroup::run(std::string const& collective) {
 }
 
 float const* ProcessGroup::received(std::int64_t rank) const { return buffers_ + (ranks_ + rank) * elements_; }
+
+void ProcessGroup::set_up(std::int64_t rank, std::function<void(std::int64_t, float*)> const& fill) {
+    fill(rank, buffers_ + rank * elements_);
+    std::memset(buffers_ + (ranks_ + rank) * elements_, 0, static_cast<std::size_t>(elements_) * sizeof(float));
+}
 
 void ProcessGroup::serve(std::int64_t rank) {
     wait_for_all(rank);
@@ -119,8 +137,11 @@ void ProcessGroup::wait_for_all(std::int64_t rank) {
 }
 
 void ProcessGroup::check_children() {
-    for (int const child : children_)
-        if (waitpid(child, nullptr, WNOHANG) != 0) throw Unavailable("a process of the collective has died");
+    for (auto child = children_.begin(); child != children_.end(); ++child)
+        if (waitpid(*child, nullptr, WNOHANG) != 0) {
+            children_.erase(child);  // its number may be another process's now
+            throw std::runtime_error("a process of the collective has died");
+        }
 }
 
 void ProcessGroup::perform(int collective, std::int64_t rank) {

@@ -18,14 +18,14 @@ namespace sextant::bench {
 class ProcessGroup {
 public:
     /// `elements` floats in each buffer, a multiple of `ranks`. `fill(rank, send)` runs in each process.
-    /// @throws Unavailable when the memory or the processes cannot be had.
+    /// @throws std::runtime_error when the memory or the processes cannot be had, or a process dies; none is left then.
     ProcessGroup(std::int64_t ranks, std::int64_t elements, std::function<void(std::int64_t, float*)> const& fill);
     ~ProcessGroup();
     ProcessGroup(ProcessGroup const&) = delete;
     ProcessGroup& operator=(ProcessGroup const&) = delete;
 
     /// Runs the collective once with everyone and returns the seconds from the common start until rank 0 is done and
-    /// all others have said that they are. @throws Unavailable when a process has died.
+    /// all others have said that they are. @throws std::runtime_error when a process has died.
     double run(std::string const& collective);
 
     float const* received(std::int64_t rank) const;
@@ -33,6 +33,9 @@ public:
 
 private:
     struct Shared;
+    ProcessGroup(std::int64_t ranks, std::int64_t elements);
+    std::size_t buffer_bytes() const { return static_cast<std::size_t>(2 * ranks_ * elements_) * sizeof(float); }
+    void set_up(std::int64_t rank, std::function<void(std::int64_t, float*)> const& fill);
     void serve(std::int64_t rank);
     void wait_for_all(std::int64_t rank);
     void perform(int collective, std::int64_t rank);

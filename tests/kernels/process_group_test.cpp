@@ -1,9 +1,14 @@
 #include "kernels/host/process_group.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 #include "kernels/harness/collective_bytes.hpp"
 #include "kernels/harness/errors.hpp"
+#include "kernels/host/catalog.hpp"
 #include "tests/catch.hpp"
 
 namespace sextant::bench {
@@ -11,6 +16,30 @@ namespace {
 
 /// Small whole numbers, so that sums are exact in any order.
 float sent(std::int64_t rank, std::int64_t index) { return static_cast<float>(100 * (rank + 1) + index); }
+
+/// What making a group throws, if it is what a row that is measured again fails with: another error than Unavailable.
+std::string failure_of(std::int64_t ranks, std::function<void(std::int64_t, float*)> const& fill) {
+    try {
+        ProcessGroup const group(ranks, ranks, fill);
+    } catch (Unavailable const& fault) {
+        return std::string("unavailable: ") + fault.what();
+    } catch (std::runtime_error const& fault) {
+        return fault.what();
+    }
+    return "";
+}
+
+bool has_no_children() { return waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
+
+/// As a user of three processes at most, 0: what the limit asks for was seen.
+int try_with_three_processes() {
+    if (getuid() == 0 && setuid(61234) != 0) return 1;  // an administrator has no limit
+    rlimit const limit{3, 3};
+    if (setrlimit(RLIMIT_NPROC, &limit) != 0) return 2;
+    std::string const failure = failure_of(6, [](std::int64_t, float*) {});
+    if (!failure.starts_with("no process for rank ")) return 3;
+    return has_no_children() ? 0 : 4;
+}
 
 }  // namespace
 
@@ -63,7 +92,58 @@ TEST_CASE("process group: a rank that dies is an error, not a hang", "[collectiv
     auto const dies = [](std::int64_t rank, float*) {
         if (rank == 1) _exit(1);
     };
-    CHECK_THROWS_AS(ProcessGroup(3, 3, dies), Unavailable);
+    auto const throws = [](std::int64_t rank, float*) {
+        if (rank == 2) throw std::runtime_error("not this one's to report");
+    };
+    CHECK(failure_of(3, dies) == "a process of the collective has died");
+    CHECK(has_no_children());
+    CHECK(failure_of(3, throws) == "a process of the collective has died");
+    CHECK(has_no_children());
+}
+
+TEST_CASE("process group: a first rank that fails leaves no process behind", "[collectives]") {
+    auto const throws = [](std::int64_t rank, float*) {
+        if (rank == 0) throw std::runtime_error("no values");
+    };
+    CHECK(failure_of(4, throws) == "no values");
+    CHECK(has_no_children());
+}
+
+TEST_CASE("process group: processes that cannot be had are a failure, and none is left", "[collectives]") {
+    pid_t const child = fork();
+    if (child == 0) _exit(try_with_three_processes());
+    REQUIRE(child > 0);
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("host collectives: buffers of all ranks stay within the memory that a problem may have", "[collectives]") {
+    Scope const scope{.effort = Effort::full, .memory_limit = std::int64_t{2} << 30, .processes = 224};
+    std::int64_t most = 0, most_of_two = 0, ranks = 0;
+    for (Problem const& problem : host_collectives.problems(scope)) {
+        most = std::max(most, 2 * problem.shape.ranks * problem.shape.bytes);
+        ranks = std::max(ranks, problem.shape.ranks);
+        if (problem.shape.ranks == 2) most_of_two = std::max(most_of_two, problem.shape.bytes);
+    }
+    CHECK(most <= scope.memory_limit + 2 * 448 * 448 * 4);  // parts of whole numbers
+    CHECK(ranks == 448);
+    CHECK(most_of_two == 64 << 20);
+}
+
+TEST_CASE("aligned_bytes: parts of 16 bytes for every rank, and sizes as they are where that divides them",
+          "[collectives]") {
+    for (std::int64_t const ranks : {1, 2, 3, 5, 6, 7, 8, 12, 64, 72})
+        for (std::int64_t const bytes : {1024, 4096, 1 << 20}) {
+            CAPTURE(ranks, bytes);
+            std::int64_t const aligned = aligned_bytes(bytes, ranks);
+            CHECK(aligned % (16 * ranks) == 0);
+            CHECK(aligned >= bytes);
+            CHECK(aligned - bytes < 16 * ranks);
+        }
+    CHECK(aligned_bytes(1024, 64) == 1024);
+    CHECK(aligned_bytes(1024, 3) == 1056);
 }
 
 }  // namespace sextant::bench
