@@ -15,7 +15,7 @@ struct Backend {
     Machine machine;
     std::vector<Bench const*> catalog;
     std::int64_t memory_limit = 0;  ///< bytes that one problem may hold
-    std::function<void()> recover;  ///< after a measurement that failed; empty: there is nothing to do
+    std::function<void()> recover;  ///< after a measurement that failed (see SessionSettings); empty: nothing to do
 };
 
 /// The CUDA backend on this device. @throws Unavailable when the program was built without CUDA, there is no GPU, or
@@ -24,6 +24,7 @@ Backend cuda_backend(int device);
 Backend host_backend();
 
 /// Joins the processes of this run where it was built with MPI and started by mpirun; otherwise does nothing.
+/// @throws BadInput where machines run different numbers of them.
 void join_world();
 
 }  // namespace sextant::bench

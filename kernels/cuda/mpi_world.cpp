@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/backend.hpp"
+#include "kernels/harness/errors.hpp"
 #include "kernels/harness/world.hpp"
 
 namespace sextant::bench {
@@ -16,10 +17,21 @@ public:
         MPI_Init(nullptr, nullptr);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
         MPI_Comm_size(MPI_COMM_WORLD, &size_);
+        MPI_Comm machine;
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+        int rank_there = 0;
+        MPI_Comm_rank(machine, &rank_there);
+        MPI_Comm_size(machine, &on_machine_);
+        MPI_Comm_free(&machine);
+        int const first = rank_there == 0 ? 1 : 0;
+        MPI_Allreduce(&first, &nodes_, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }
     ~MpiWorld() override { MPI_Finalize(); }
     int rank() const override { return rank_; }
     int size() const override { return size_; }
+    int nodes() const override { return nodes_; }
+    /// Whether as many processes run on every machine; the same in all of them.
+    bool even() { return largest(on_machine_) * nodes_ == size_; }
     void share(void* data, std::size_t bytes) override {
         MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
     }
@@ -32,7 +44,7 @@ public:
     void abort(int exit_code) override { MPI_Abort(MPI_COMM_WORLD, exit_code); }
 
 private:
-    int rank_ = 0, size_ = 1;
+    int rank_ = 0, size_ = 1, nodes_ = 1, on_machine_ = 1;
 };
 
 }  // namespace
@@ -40,6 +52,8 @@ private:
 void join_world() {
     static MpiWorld all;
     set_world(all);
+    if (!all.even())
+        throw BadInput("the machines run different numbers of processes (start equally many on each: mpirun -N)");
 }
 
 }  // namespace sextant::bench

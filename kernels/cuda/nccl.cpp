@@ -24,14 +24,30 @@ namespace {
 
 constexpr int in_a_row = 20;
 
+/// Bytes that are free on the device. @throws Unavailable where it cannot be used, as one that another process has for
+/// itself alone: that is the end of these benchmarks, not of those of another device.
+std::int64_t free_bytes(int device) {
+    try {
+        CurrentDevice const current(device);
+        return device_facts(device).free_bytes;
+    } catch (std::runtime_error const& fault) {
+        throw Unavailable("device " + std::to_string(device) + " cannot be used (" + fault.what() +
+                          "; leave it out by CUDA_VISIBLE_DEVICES)");
+    }
+}
+
 /// Bytes that are free on every device of every process.
 std::int64_t least_free_bytes(int devices) {
-    double least = std::numeric_limits<double>::infinity();
-    for (int device = 0; device < devices; ++device) {
-        CurrentDevice const current(device);
-        least = std::min(least, static_cast<double>(device_facts(device).free_bytes));
-    }
-    return static_cast<std::int64_t>(-world().largest(-least));
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (int device = 0; device < devices; ++device)
+        least = std::min(least, free_bytes(device));
+    return static_cast<std::int64_t>(-world().largest(-static_cast<double>(least)));
+}
+
+/// What rows of several devices in one process say: its thread launches on one after the other, and a short collective
+/// takes as long as that does.
+std::string launches_note(int local) {
+    return local > 1 ? "; one thread launches on " + std::to_string(local) + " devices" : "";
 }
 
 std::vector<Problem> problems(Scope const& scope) {
@@ -50,19 +66,20 @@ std::vector<Problem> problems(Scope const& scope) {
         std::min({scope.memory_limit / 4, least_free_bytes(devices) / 4, std::int64_t{full ? 4096 : 256} << 20});
     std::vector<Problem> all;
     for (char const* collective : collective_names)
-        for (std::int64_t const local : locals)
-            for (std::int64_t const bytes : shapes::message_bytes(1 << 10, most, full ? 2 : 16)) {
-                std::int64_t const ranks = local * processes;
+        for (std::int64_t const local : locals) {
+            std::int64_t const ranks = local * processes, least = std::max<std::int64_t>(1 << 10, ranks * aligned_part);
+            for (std::int64_t const bytes : shapes::message_bytes(least, most, full ? 2 : 16)) {
                 Problem problem;
                 problem.kernel = collective;
                 problem.dtype = "fp32";
                 problem.shape.ranks = ranks;
-                problem.shape.nodes = processes;
-                problem.shape.bytes = (bytes / 4 + ranks - 1) / ranks * ranks * 4;
+                problem.shape.nodes = world().nodes();
+                problem.shape.bytes = aligned_bytes(bytes, ranks);
                 problem.bytes = bus_bytes(collective, problem.shape.bytes, ranks);
                 problem.expected_s = in_a_row * (3e-5 + problem.bytes / 1e11);  // assumed
                 all.push_back(problem);
             }
+        }
     return all;
 }
 
@@ -99,6 +116,8 @@ void read_while_busy(BusyClocks& clocks, NcclGroup& group, std::string const& co
 Timing measure(NcclGroup& group, std::string const& collective, StopRule const& rule) {
     BusyClocks clocks;
     auto const sample = [&] {
+        world().largest(
+            0);  // all processes start together: one that is late would be waited for by the clocks of others
         double const start = steady_seconds();
         for (int i = 0; i < in_a_row; ++i)
             group.enqueue(collective);
@@ -144,7 +163,7 @@ Prepared prepare(Problem const& problem, Scope const& scope) {
     Prepared prepared;
     prepared.max_rel_error = worst_error(*group, problem, scope.seed, local);
     prepared.tolerance = 1e-5;
-    prepared.note = NcclGroup::version();
+    prepared.note = NcclGroup::version() + launches_note(local);
     prepared.measure = [group, collective = problem.kernel](Variant, StopRule const& rule) {
         return measure(*group, collective, rule);
     };

@@ -17,7 +17,9 @@ class CurrentDevice {
 public:
     explicit CurrentDevice(int device) {
         check(cudaGetDevice(&before_), "asking for the device");
-        check(cudaSetDevice(device), "choosing a device");
+        cudaError_t const status = cudaSetDevice(device);
+        if (status != cudaSuccess) cudaSetDevice(before_);  // a device that cannot be used may be current all the same
+        check(status, "choosing a device");
     }
     ~CurrentDevice() { cudaSetDevice(before_); }
     CurrentDevice(CurrentDevice const&) = delete;

@@ -20,6 +20,7 @@ std::vector<Problem> problems(Scope const& scope) {
         problem.kernel = "all_reduce";
         problem.dtype = "fp32";
         problem.shape.bytes = i << 10;
+        problem.shape.nodes = world().nodes();
         all.push_back(problem);
     }
     return all;
