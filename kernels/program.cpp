@@ -69,12 +69,14 @@ void print_plan(Plan const& plan, Machine const& machine, StopRule const& rule) 
     std::printf("%zu rows, about %s\n", plan.rows(), duration_text(seconds).c_str());
 }
 
-std::set<std::string> keys_of(std::vector<Row> const& rows) {
-    std::set<std::string> keys;
-    for (Row const& row : rows)
-        if (!failed(row)) keys.insert(resume_key(row));
-    return keys;
-}
+/// Resume keys of the rows that are to be measured again, and of the others.
+struct Known {
+    std::set<std::string> failures, have;
+    explicit Known(std::vector<Row> const& rows) {
+        for (Row const& row : rows)
+            (failed(row) ? failures : have).insert(resume_key(row));
+    }
+};
 
 /// One line that is written over on a terminal, lines otherwise; failures and what is not supported always stay.
 class Progress {
@@ -145,11 +147,11 @@ int run(Options const& options) {
     scope.processes = processor_count();
     StopRule rule = options.effort == Effort::quick ? quick_rule() : full_rule();
     if (options.row_seconds > 0) rule.max_seconds = options.row_seconds;
-    std::set<std::string> have;
-    if (options.existing == Existing::append && world().rank() == 0)
-        have = keys_of(read_row_file(options.out, options.format));
-    Plan plan = plan_of(benches, scope, backend.machine, have);
+    bool const resumes = options.existing == Existing::append && world().rank() == 0;
+    Known const known(resumes ? read_row_file(options.out, options.format) : std::vector<Row>{});
+    Plan plan = plan_of(benches, scope, backend.machine, known.have);
     if (options.max_seconds > 0) mix(plan);
+    failures_last(plan, backend.machine, known.failures);
     for (std::string const& reason : plan.unavailable) {
         std::fprintf(stderr, "unsupported: %s\n", reason.c_str());
         if (!options.benches.empty()) return 3;

@@ -68,7 +68,9 @@ void use_device(int device) {
 
 void recover_device() {
     cudaSetDevice(current().device);
+    cudaDeviceSynchronize();  // tells once more of what has failed before
     cudaGetLastError();
+    check(cudaDeviceSynchronize(), "the device cannot be used any more in this process");
 }
 
 cudaStream_t work_stream() { return current().stream->get(); }

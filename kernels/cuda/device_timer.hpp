@@ -15,6 +15,7 @@ using DeviceWork = std::function<void(cudaStream_t)>;
 /// Prepares `device` for measuring: makes it current and gets its identity. Called once, by the backend.
 void use_device(int device);
 /// After a failure: makes that device current again and forgets CUDA's last error.
+/// @throws std::runtime_error where the error stays, as after an illegal address: the process can measure no more.
 void recover_device();
 /// The stream on which everything is prepared and timed.
 cudaStream_t work_stream();

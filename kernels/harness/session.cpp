@@ -64,8 +64,25 @@ std::size_t write_without_times(Task const& task, SessionSettings const& setting
     return missing;
 }
 
-/// Runs one task; the rows written and the failures among them. What one process cannot set up or measure, the others
-/// may be in the middle of, in a collective or in an exchange with it: then the run cannot go on.
+/// The rows of a task that threw `fault`: not supported, or failed. Where the backend does not recover, it failed
+/// whatever was thrown, and the run ends with its rows written. What one process cannot set up or measure, the others
+/// may be in the middle of, in a collective or in an exchange with it: then the run cannot go on either.
+void give_up(Task const& task, SessionSettings const& settings, char const* mark, std::exception const& fault,
+             Outcome& outcome) {
+    std::exception_ptr lost;
+    try {
+        if (settings.recover) settings.recover();
+    } catch (std::exception const&) {
+        lost = std::current_exception();
+        mark = failed_mark;
+    }
+    std::size_t& counted = mark == failed_mark ? outcome.failures : outcome.unsupported;
+    counted += write_without_times(task, settings, mark, fault.what(), Row::unset, outcome);
+    if (lost) std::rethrow_exception(lost);
+    if (world().size() > 1) throw LeavesOthers(title(task) + ": " + fault.what());
+}
+
+/// Runs one task; the rows written and the failures among them.
 Outcome run_task(Task const& task, SessionSettings const& settings) {
     Outcome outcome;
     try {
@@ -88,14 +105,9 @@ Outcome run_task(Task const& task, SessionSettings const& settings) {
     } catch (CannotWrite const&) {
         throw;
     } catch (Unavailable const& reason) {
-        if (settings.recover) settings.recover();
-        outcome.unsupported +=
-            write_without_times(task, settings, unsupported_mark, reason.what(), Row::unset, outcome);
-        if (world().size() > 1) throw LeavesOthers(title(task) + ": " + reason.what());
+        give_up(task, settings, unsupported_mark, reason, outcome);
     } catch (std::exception const& fault) {
-        if (settings.recover) settings.recover();
-        outcome.failures += write_without_times(task, settings, failed_mark, fault.what(), Row::unset, outcome);
-        if (world().size() > 1) throw LeavesOthers(title(task) + ": " + fault.what());
+        give_up(task, settings, failed_mark, fault, outcome);
     }
     return outcome;
 }
@@ -142,6 +154,16 @@ Plan plan_of(std::vector<Bench const*> const& benches, Scope const& scope, Machi
         }
     }
     return plan;
+}
+
+void failures_last(Plan& plan, Machine const& machine, std::set<std::string> const& failures) {
+    auto const failed_before = [&](Task const& task) {
+        return std::any_of(task.todo.begin(), task.todo.end(), [&](Variant const variant) {
+            return failures.contains(resume_key(blank_row(machine, *task.bench, task.problem, variant)));
+        });
+    };
+    std::stable_partition(plan.tasks.begin(), plan.tasks.end(),
+                          [&](Task const& task) { return !world().agree(failed_before(task)); });
 }
 
 void mix(Plan& plan) {

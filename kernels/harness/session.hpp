@@ -41,6 +41,10 @@ Plan plan_of(std::vector<Bench const*> const& benches, Scope const& scope, Machi
 /// a run that time cuts short covers all of them.
 void mix(Plan& plan);
 
+/// Takes the tasks of which a row is among `failures` (resume keys) last: one that ends the run again, as where CUDA
+/// does not recover, then keeps it from nothing else. Processes of one run agree on what the first one knows.
+void failures_last(Plan& plan, Machine const& machine, std::set<std::string> const& failures);
+
 /// Seconds that a task will take: set-up and check, and per variant the sampling time.
 double estimated_seconds(Task const& task, StopRule const& rule);
 
@@ -53,7 +57,8 @@ struct Outcome {
 
 /// Runs the plan: prepares each problem, compares it with its reference, then measures its variants. A wrong result or
 /// a failure is a row too, without times, and the run goes on; so is what throws Unavailable, which is no failure.
-/// @throws LeavesOthers: a failure, but for a wrong result, in one of several processes.
+/// @throws LeavesOthers: a failure, but for a wrong result, in one of several processes. What `recover` throws: the row
+/// of the failure before it is written, and no more can be measured.
 struct SessionSettings {
     Machine machine;
     Scope scope;
@@ -62,7 +67,8 @@ struct SessionSettings {
     std::function<void(Row const&)> write;
     std::function<void(std::string const&)> progress;
     std::function<double()> now;
-    std::function<void()> recover;  ///< called after a failure, before anything else is measured; may be empty
+    /// Called after a failure, before anything else is measured; throws where nothing more can be. May be empty.
+    std::function<void()> recover;
 };
 Outcome run_plan(Plan const& plan, SessionSettings const& settings);
 

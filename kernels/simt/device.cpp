@@ -16,6 +16,8 @@ cudaError_t returned(cudaError_t status) {
     return status;
 }
 
+cudaError_t done() { return machine().broken ? cudaErrorIllegalAddress : cudaSuccess; }
+
 void reset_devices(int count) {
     Machine& m = machine();
     for (CUstream_st* const stream : m.streams)
@@ -25,6 +27,9 @@ void reset_devices(int count) {
     m.current = 0;
     m.compute = true;
     m.refuses_streams = false;
+    m.broken = false;
+    m.enqueued = {};
+    m.refused.clear();
     m.host_seconds = 0;
     m.last_error = cudaSuccess;
     m.peers.clear();
@@ -35,6 +40,12 @@ void reset_devices(int count) {
 void set_memory(int device, std::int64_t bytes) { machine().memory[device] = bytes; }
 
 void refuse_streams() { machine().refuses_streams = true; }
+
+void refuse_device(int device) { machine().refused.insert(device); }
+
+void break_machine() { machine().broken = true; }
+
+Enqueued const& enqueued() { return machine().enqueued; }
 
 void fail_allocation(int device) { machine().out_of_memory.insert(device); }
 
@@ -50,6 +61,7 @@ void enqueue(KernelGrid const& grid, cudaStream_t to, std::function<void()> body
         return;
     }
     auto const allowed = machine().allowed_shared.find(grid.function);
+    ++machine().enqueued.kernels;
     int const most_shared =
         allowed == machine().allowed_shared.end() ? shared_of_all : std::max(shared_of_all, allowed->second);
     Dim3 const& b = grid.blocks;
@@ -85,7 +97,10 @@ using namespace sextant::bench::simt;
 
 extern "C" {
 
-cudaError_t cudaGetLastError() { return std::exchange(machine().last_error, cudaSuccess); }
+cudaError_t cudaGetLastError() {
+    cudaError_t const last = std::exchange(machine().last_error, cudaSuccess);
+    return machine().broken ? done() : last;
+}
 char const* cudaGetErrorString(cudaError_t error) {
     switch (error) {
         case cudaSuccess: return "no error";
@@ -96,6 +111,8 @@ char const* cudaGetErrorString(cudaError_t error) {
         case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
         case cudaErrorPeerAccessAlreadyEnabled: return "peer access is already enabled";
         case cudaErrorInvalidDevice: return "invalid device ordinal";
+        case cudaErrorDevicesUnavailable: return "CUDA-capable device(s) is/are busy or unavailable";
+        case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
         default: return "an error of the emulated device";
     }
 }
@@ -111,7 +128,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
     if (device < 0 || device >= machine().devices) return returned(cudaErrorInvalidDevice);
     machine().current = device;
-    return cudaSuccess;
+    return machine().refused.contains(device) ? returned(cudaErrorDevicesUnavailable) : cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
     std::snprintf(text, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);

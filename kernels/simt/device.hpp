@@ -20,8 +20,19 @@ void reset_devices(int count);
 void set_memory(int device, std::int64_t bytes);
 /// No stream can be made, as where another process has the device for itself alone.
 void refuse_streams();
+/// The device cannot be made current, as where its memory is full.
+void refuse_device(int device);
 /// The next cudaMalloc on the device fails, once.
 void fail_allocation(int device);
+/// What a kernel with an illegal address does: every call that waits, allocates or asks for the error fails from now
+/// on.
+void break_machine();
+
+/// What was enqueued since the devices were reset: kernels, and bytes set by cudaMemset and cudaMemsetAsync.
+struct Enqueued {
+    std::int64_t kernels = 0, set_bytes = 0;
+};
+Enqueued const& enqueued();
 
 /// Without compute, what is enqueued takes its time on the device's clock and does nothing: for timing.
 void set_compute(bool on);

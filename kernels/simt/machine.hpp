@@ -50,7 +50,7 @@ namespace sextant::bench::simt {
 
 struct Machine {
     int devices = 1, current = 0;
-    bool compute = true, refuses_streams = false;
+    bool compute = true, refuses_streams = false, broken = false;
     double host_seconds = 0, host_now = 0;
     cudaError_t last_error = cudaSuccess;
     std::map<std::uintptr_t, Allocation> allocations;
@@ -58,7 +58,8 @@ struct Machine {
     std::vector<std::unique_ptr<CUstream_st>> default_streams;
     std::map<int, std::int64_t> memory;  ///< bytes of the devices for which they were set
     std::map<void const*, int> allowed_shared;
-    std::set<int> peers, out_of_memory;
+    std::set<int> peers, out_of_memory, refused;
+    Enqueued enqueued;
 };
 
 Machine& machine();
@@ -66,6 +67,8 @@ Machine& machine();
 /// What a call returns is also what cudaGetLastError returns. The documentation excludes "not ready"; this machine does
 /// not, since programs that must run everywhere take it back.
 cudaError_t returned(cudaError_t status);
+/// What a call returns that would succeed: an error that stays where the machine is broken.
+cudaError_t done();
 
 /// Null is the default stream of the current device.
 CUstream_st& stream_of(cudaStream_t stream);

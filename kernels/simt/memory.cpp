@@ -15,6 +15,7 @@ Allocation const* allocation_at(void const* address, std::size_t bytes) {
 
 cudaError_t allocate(void** data, std::size_t bytes, int device) {
     if (capturing()) return returned(cudaErrorStreamCaptureUnsupported);
+    if (machine().broken) return done();
     if (bytes == 0) {
         *data = nullptr;
         return cudaSuccess;
@@ -99,6 +100,7 @@ cudaError_t cudaMemcpy(void* to, void const* from, std::size_t bytes, cudaMemcpy
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) { return cudaMemsetAsync(to, value, bytes, nullptr); }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
     if (!on_device(to, bytes)) return returned(cudaErrorInvalidValue);
+    machine().enqueued.set_bytes += static_cast<std::int64_t>(bytes);
     return add(stream_of(stream), {[=] { std::memset(to, value, bytes); }, operation_seconds, nullptr});
 }
 /// Pageable memory of the host is read before the call returns, and written before it returns.

@@ -94,7 +94,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     if (stream_of(stream).captured != nullptr) return returned(cudaErrorStreamCaptureUnsupported);
     finish(stream_of(stream));
-    return cudaSuccess;
+    return done();
 }
 cudaError_t cudaStreamQuery(cudaStream_t where) {
     CUstream_st& stream = stream_of(where);
@@ -106,7 +106,7 @@ cudaError_t cudaStreamQuery(cudaStream_t where) {
 cudaError_t cudaDeviceSynchronize() {
     if (capturing()) return returned(cudaErrorStreamCaptureUnsupported);
     finish_device(machine().current);
-    return cudaSuccess;
+    return done();
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {

@@ -1,4 +1,5 @@
 // What one failure leaves to the measurements after it, on the emulated device.
+#include <bit>
 #include <set>
 
 #include "kernels/backend.hpp"
@@ -8,6 +9,7 @@
 #include "kernels/cuda/nccl_group.hpp"
 #include "kernels/harness/errors.hpp"
 #include "kernels/harness/generated_values.hpp"
+#include "kernels/harness/world.hpp"
 #include "kernels/simt/launch.cuh"
 #include "tests/catch.hpp"
 
@@ -135,6 +137,123 @@ TEST_CASE("cuda backend: recovering makes the chosen device current and forgets 
     check(cudaGetDevice(&device), "asking for the device");
     CHECK(device == 1);
     CHECK(cudaGetLastError() == cudaSuccess);
+}
+
+namespace {
+
+std::vector<Problem> one_problem(Scope const&) { return {Problem{}}; }
+Prepared breaks_the_device(Problem const&, Scope const&) {
+    simt::break_machine();
+    check(cudaStreamSynchronize(work_stream()), "running a kernel");
+    return {};
+}
+constinit Bench const breaking{"breaking", "for tests", one_problem, breaks_the_device};
+
+}  // namespace
+
+TEST_CASE("cuda backend: an error that stays ends the run after the row of what caused it", "[cuda]") {
+    simt::reset_devices(2);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    std::vector<Task> tasks = various(scope);
+    tasks.insert(tasks.begin() + 1, Task{&breaking, one_problem(scope)[0], {Variant{}}});
+    std::vector<Row> rows;
+    SessionSettings settings = settings_of(backend, scope, rows);
+    settings.recover = backend.recover;
+    CHECK_THROWS_WITH(run_plan({.tasks = tasks, .unavailable = {}}, settings), contains("cannot be used any more"));
+    REQUIRE(rows.size() == 2);
+    CHECK_FALSE(failed(rows[0]));
+    CHECK(rows[1].note == "FAILED: running a kernel: an illegal memory access was encountered");
+    simt::reset_devices(2);
+}
+
+TEST_CASE("nccl: a device that cannot be used takes its collectives away and nothing else", "[cuda]") {
+    simt::reset_devices(3);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    simt::refuse_device(2);
+    Plan const plan = plan_of({&cuda_copies, &cuda_nccl, &cuda_launch}, scope, backend.machine, {});
+    REQUIRE(plan.unavailable.size() == 1);
+    CHECK_THAT(plan.unavailable[0], contains("nccl: device 2 cannot be used"));
+    CHECK_THAT(plan.unavailable[0], contains("CUDA_VISIBLE_DEVICES"));
+    CHECK(plan.rows() > 20);
+    int device = -1;
+    check(cudaGetDevice(&device), "asking for the device");
+    CHECK(device == 0);
+}
+
+namespace {
+
+/// Processes on machines of two, of which this is the first; keeps what it was given to compare.
+struct Processes : World {
+    int processes;
+    std::vector<double> compared;
+    explicit Processes(int count) : processes(count) { set_world(*this); }
+    ~Processes() override {
+        static World alone;
+        set_world(alone);
+    }
+    int size() const override { return processes; }
+    int nodes() const override { return (processes + 1) / 2; }
+    double largest(double value) override {
+        compared.push_back(value);
+        return value;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("nccl: nodes are the machines and not the processes", "[cuda]") {
+    simt::reset_devices(1);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    Processes const all(4);
+    std::vector<Problem> const problems = cuda_nccl.problems(scope);
+    REQUIRE_FALSE(problems.empty());
+    for (Problem const& problem : problems) {
+        CHECK(problem.shape.ranks == 4);
+        CHECK(problem.shape.nodes == 2);
+    }
+}
+
+TEST_CASE("nccl: parts of all ranks are multiples of 16 bytes, and every size is listed once", "[cuda]") {
+    int const devices = GENERATE(1, 3, 6, 7, 8, 72);
+    simt::reset_devices(devices);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.effort = Effort::full, .memory_limit = backend.memory_limit};
+    std::set<std::string> keys;
+    for (Problem const& problem : cuda_nccl.problems(scope)) {
+        CAPTURE(problem.shape.ranks, problem.shape.bytes);
+        CHECK(problem.shape.bytes % (16 * problem.shape.ranks) == 0);
+        CHECK(keys.insert(resume_key(blank_row(backend.machine, cuda_nccl, problem, {}))).second);
+        if (problem.shape.ranks == 8) CHECK(std::has_single_bit(static_cast<std::uint64_t>(problem.shape.bytes)));
+    }
+}
+
+TEST_CASE("nccl: processes meet before the clock of every sample starts", "[cuda]") {
+    simt::reset_devices(1);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    Task const task = first_of(cuda_nccl, scope, "all_reduce", 1);
+    Prepared const prepared = cuda_nccl.prepare(task.problem, scope);
+    Processes all(1);
+    prepared.measure({}, few());
+    REQUIRE(all.compared.size() >= 8);
+    for (std::size_t i = 0; i < all.compared.size(); ++i) {
+        CAPTURE(i);
+        CHECK((all.compared[i] == 0) == (i % 2 == 0));  // to meet, and the seconds of a collective
+    }
+}
+
+TEST_CASE("nccl: rows of several devices in one process say that one thread launches on them", "[cuda]") {
+    simt::reset_devices(2);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    auto const note_of = [&](std::int64_t ranks) {
+        return cuda_nccl.prepare(first_of(cuda_nccl, scope, "all_gather", ranks).problem, scope).note;
+    };
+    CHECK(note_of(1) == NcclGroup::version());
+    CHECK(note_of(2) == NcclGroup::version() + "; one thread launches on 2 devices");
 }
 
 TEST_CASE("nccl: groups of every size run with the largest messages that the fullest device has room for", "[cuda]") {

@@ -116,6 +116,27 @@ TEST_CASE("session: with other processes, a measurement that fails ends the run 
     CHECK_THAT(session.rows[7].note, contains("the kernel died"));
 }
 
+TEST_CASE("session: where nothing recovers from a failure the run ends after its row, which counts as failed",
+          "[session]") {
+    Session session;
+    session.settings.recover = [] { throw std::runtime_error("the device is lost"); };
+    CHECK_THROWS_WITH(run_plan(plan_of({&refusing_bench}, {}, machine, {}), session.settings), "the device is lost");
+    REQUIRE(session.rows.size() == 2);  // both variants of the first problem
+    for (Row const& row : session.rows)
+        CHECK(row.note == "FAILED: no algorithm for it");  // though it said that it is not supported
+}
+
+TEST_CASE("session: what failed before is measured last", "[session]") {
+    Plan plan = plan_of({&test_bench}, {}, machine, {});
+    Row row = blank_row(machine, test_bench, problem_of("wrong"), {Cache::cold, Launch::stream});
+    failures_last(plan, machine, {resume_key(row)});
+    std::vector<std::string> kernels;
+    for (Task const& task : plan.tasks)
+        kernels.push_back(task.problem.kernel);
+    CHECK(kernels == std::vector<std::string>{"right", "nan", "throws", "wrong"});
+    CHECK(plan.rows() == 8);
+}
+
 TEST_CASE("session: what has been measured is not measured again", "[session]") {
     Session session;
     Plan const all = plan_of({&test_bench}, {}, machine, {});
