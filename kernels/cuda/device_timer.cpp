@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 #include "kernels/cuda/busy_clocks.hpp"
+#include "kernels/cuda/cache_flush.hpp"
 #include "kernels/cuda/graph.hpp"
 #include "kernels/cuda/runtime.hpp"
 
@@ -19,7 +19,7 @@ struct Current {
     int device = 0;
     std::string pci_bus_id;
     std::unique_ptr<Stream> stream;
-    std::optional<DeviceArray<unsigned char>> flush;
+    std::unique_ptr<CacheFlush> flush;
 };
 Current& current() {
     static Current one;
@@ -28,13 +28,8 @@ Current& current() {
 
 void flush_cache() {
     auto& flush = current().flush;
-    if (!flush) {
-        int device = 0, l2 = 0;
-        check(cudaGetDevice(&device), "asking for the device");
-        check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "asking for the cache");
-        flush.emplace(2 * std::max<std::int64_t>(l2, 32 << 20));
-    }
-    check(cudaMemsetAsync(flush->data(), 0, flush->bytes(), work_stream()), "flushing the cache");
+    if (!flush) flush = std::make_unique<CacheFlush>();
+    flush->enqueue(work_stream());
 }
 
 /// Device time of a block, the shortest of three. The one before them is not timed: it keeps the device busy until the

@@ -26,8 +26,8 @@ std::string const& work_device();
 /// - hot, stream: launches back to back in blocks of at least 100 us; a sample is a block's time per launch, so that
 ///   the launch itself shows only where it is longer than the kernel. The device is busy with another block before.
 /// - hot, graph: the same block as one CUDA graph.
-/// - cold: before each single launch a buffer of twice the L2 cache is written; the time between two events around the
-///   one launch contains the start of the kernel.
+/// - cold: before each single launch a buffer of twice the L2 cache is read; the time between two events around the one
+///   launch contains the start of the kernel.
 /// Clocks are read while the device is busy.
 Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& rule);
 

@@ -67,6 +67,21 @@ TEST_CASE("device timer: blocks take 100 us on the device, however long the host
     CHECK(launches_per_block(clearing.work(), {Cache::cold, way}) == 1);
 }
 
+TEST_CASE("device timer: the cache is emptied by a kernel that reads, so that nothing is left to write back",
+          "[cuda]") {
+    simt::reset_devices(1);
+    cuda_backend(0);
+    simt::set_compute(false);
+    Clearing const clearing;
+    auto const measure = [&] { return time_on_device(clearing.work(), {Cache::cold, Launch::stream}, few()); };
+    measure();  // the first clears its buffer, once
+    simt::Enqueued const before = simt::enqueued();
+    measure();
+    std::int64_t const flushes = simt::enqueued().kernels - before.kernels;
+    CHECK(flushes >= 8);
+    CHECK(simt::enqueued().set_bytes - before.set_bytes == flushes * static_cast<std::int64_t>(clearing.array.bytes()));
+}
+
 TEST_CASE("device timer: clocks are those of a busy device, with every benchmark that reads them", "[cuda]") {
     simt::reset_devices(2);
     Backend const backend = cuda_backend(0);
