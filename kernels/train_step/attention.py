@@ -3,7 +3,7 @@
 
 Writes rows in the columns of sextant-bench, with the same flops and bytes as its own attention kernels (bf16; the
 backward pass counts five products). Before a shape is timed, rows of its output and of the queries' gradient are
-compared with double precision.
+compared with double precision. With --resume, rows that FILE already has are not measured again, but for those that FAILED.
 
     python3 attention.py --out attention.csv
     python3 attention.py --kernels sdpa_flash --seq 2048,4096 --tokens 8192 --out attention.csv --resume
@@ -147,8 +147,11 @@ def row_of(kernel, backward, shape, inputs, args):
     try:
         out = forward()
         gradients = torch.autograd.grad(out, (q, k, v), d_out, retain_graph=True) if backward else (None,)
+    except torch.cuda.OutOfMemoryError:  # which is a RuntimeError
+        raise
     except RuntimeError as fault:
-        row["note"] = "unsupported: " + " ".join(str(fault).split())[:120]
+        reason = " ".join(str(fault).split())[:120]
+        row["note"] = ("FAILED: " if "CUDA error" in reason else "unsupported: ") + reason
         return row
     with torch.no_grad():
         error = row_error(q, k, v, d_out, out, gradients[0], causal)
@@ -173,6 +176,17 @@ def row_of(kernel, backward, shape, inputs, args):
     }
 
 
+def row_that_fits(kernel, backward, shape, inputs, args):
+    """The row, or one that says that memory ran out: there may be more another time."""
+    try:
+        return row_of(kernel, backward, shape, inputs, args)
+    except torch.cuda.OutOfMemoryError as fault:
+        row = blank_row(kernel, backward, shape)
+        row["note"] = "FAILED: " + " ".join(str(fault).split())[:120]
+    torch.cuda.empty_cache()
+    return row
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernels", type=names_of(KERNELS), default=list(KERNELS), help=f"of {', '.join(KERNELS)}")
@@ -190,13 +204,18 @@ def key_of(row):
     return tuple(str(row[c]) for c in ("device", "kernel", "batch", "seq_q", "heads", "kv_heads", "head_dim", "causal"))
 
 
+def measured(rows):
+    """Keys of rows that are not measured again: times, and what is not supported."""
+    return {key_of(row) for row in rows if not row["note"].startswith("FAILED")}
+
+
 def main():
     args = parse_arguments()
     if not torch.cuda.is_available():
         print("attention.py: no GPU that PyTorch can use", file=sys.stderr)
         return 3
     file = RowFile(args.out, HEADER)
-    have = {key_of(row) for row in file.rows}
+    have = measured(file.rows)
     todo = [
         (kernel, backward, (max(1, args.tokens // length), length, *heads, causal))
         for length in args.seq
@@ -212,7 +231,7 @@ def main():
         for number, (kernel, backward, shape) in enumerate(todo, 1):
             if key_of(blank_row(kernel, backward, shape)) in have:
                 continue
-            row = row_of(kernel, backward, shape, inputs, args)
+            row = row_that_fits(kernel, backward, shape, inputs, args)
             failed += row["note"].startswith("FAILED")
             file.add(row)
             print(f"[{number}/{len(todo)}] {row['kernel']} {shape}: {row['tflops'] or row['note']}", file=sys.stderr)

@@ -22,7 +22,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from rows import require_new_or_resumed, sizes
 from steps import MODELS, add_missing_rows, add_step_options, base_row
 from tracking import compile_for_fake_tensors, fake_devices, fill_peak, fuse_norms, peak_of
-from train_step import Llama
+from train_step import Llama, compile_afresh
 
 
 def shard(model, args, mesh):
@@ -48,6 +48,7 @@ def tracked_peak(shape, seq, micro_batch, args, dp):
             if args.recompute == "full":
                 model.layers = torch.nn.ModuleList(checkpoint_wrapper(layer) for layer in model.layers)
             if args.compile:
+                compile_afresh()
                 for layer in model.layers:
                     layer.compile()
             if args.wrap == "fsdp":

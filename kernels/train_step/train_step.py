@@ -4,7 +4,7 @@ eager or compiled, alone or wrapped in FSDP (of one device: its hooks and copies
 
 Writes rows in the header that `sextant validate train FILE.csv` reads, one per model and sequence length, each as soon
 as it is known; with --resume, rows that FILE already has are not measured again. A model that does not fit gives a row
-without times and STATUS=OOM in its notes.
+without times and STATUS=OOM in its notes; one that torch.compile does not compile whole gives none.
 
     python3 train_step.py --out steps.csv
     python3 train_step.py --models 1.1b --seq 2048,4096 --tokens 16384 --out steps.csv --resume
@@ -21,6 +21,7 @@ import os
 import sys
 
 import torch
+import torch._dynamo
 import torch.nn.functional as F
 from torch import nn
 
@@ -125,9 +126,20 @@ class HuggingFace(nn.Module):
         return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
 
 
+RecompileLimitHit = getattr(torch._dynamo.exc, "FailOnRecompileLimitHit", None) or torch._dynamo.exc.FailOnCacheLimitHit
+
+
+def compile_afresh():
+    """Forgets what torch.compile has compiled for other rows: it would take sizes that have changed since for ones that
+    vary, and after eight changes run the code as it is. A step in which that happens all the same is a RecompileLimitHit."""
+    torch.compiler.reset()
+    torch._dynamo.config.fail_on_cache_limit_hit = True
+
+
 def wrapped(model, args, device):
     """The model as the run trains it, and whether autocast is to be used."""
     if args.compile:  # block by block, as torchtitan does; the whole of it where nothing wraps the blocks
+        compile_afresh()
         if args.wrap == "fsdp":
             for layer in model.layers:
                 layer.compile()
@@ -216,6 +228,9 @@ def row_of(name, seq, micro_batch, args, device):
     except torch.cuda.OutOfMemoryError:
         row["notes"] = f"STATUS=OOM; {states}"
         return row
+    except RecompileLimitHit as fault:
+        print(f"train_step.py: left out, since part of it would run eagerly: {fault}", file=sys.stderr)
+        return None
     note = f"peak is max allocated, max reserved {reserved / 1e9:.4f} GB; "
     fill_times(row, states, seconds, losses, allocated, note)
     return row
