@@ -1,3 +1,4 @@
+#include "core/measurements/network_rate.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
 #include "cost_models/collective_row.hpp"
@@ -6,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 namespace sextant {
@@ -63,16 +63,21 @@ bool has_word(std::string const& text, std::string_view word) {
     return false;
 }
 
-/// Gbit/s of all ports of a node from a text that begins like "8x400G"; 0 when it does not.
-double stated_node_gbps(std::string const& text) {
-    std::int64_t ports = 0;
-    double rate = 0;
-    char const* const end = text.data() + text.size();
-    auto const [times, error] = std::from_chars(text.data(), end, ports);
-    if (error != std::errc{} || times == end || *times != 'x') return 0;
-    auto const [unit, rate_error] = std::from_chars(times + 1, end, rate);
-    if (rate_error != std::errc{} || unit == end || *unit != 'g' || ports <= 0 || !(rate > 0 && rate < 1e5)) return 0;
-    return static_cast<double>(ports) * rate;
+/// What the inter_link cell says of the nodes of a rack, lower case.
+constexpr std::array rack_words{"nvlink", "nvswitch", "mnnvl", "nvl72"};
+
+/// The network of `out_words` that the cell names; empty: none.
+std::string_view network_in(std::string const& inter) {
+    for (OutWord const& word : out_words)
+        if (has_word(inter, word.word)) return word.kind;
+    return {};
+}
+
+/// Whether the cell says that the links of a rack join the nodes: NVLink goes before a network that is named with it.
+bool names_rack(std::string const& inter, std::string_view network) {
+    if (inter.starts_with(rack_words.front())) return true;
+    return network.empty() && std::any_of(rack_words.begin(), rack_words.end(),
+                                          [&](std::string_view word) { return inter.find(word) != std::string::npos; });
 }
 
 std::vector<ClusterSpec const*> clusters_of(CollectiveMachineRow const& row) {
@@ -100,36 +105,112 @@ bool is_tray(CollectiveMachineRow const& row, ClusterSpec const& cluster) {
     return cluster.domain_size > 16 && row.gpus_per_node < cluster.domain_size;
 }
 
-/// One of those with this network, best with the stated rate.
-ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std::string_view kind, double node_gbps,
-                         CollectiveMachineRow const& row, CollectiveMachine& out) {
-    ClusterSpec const* first = nullptr;
-    BytesPerSecond stated;
-    for (ClusterSpec const* const cluster : candidates) {
-        if (!cluster->scale_out || cluster->scale_out->kind != kind) continue;
-        // Ports are those of the whole node, also when the run took only some of its accelerators.
-        auto const per_node = static_cast<double>(
-            is_tray(row, *cluster) ? row.gpus_per_node : std::max(row.gpus_per_node, cluster->domain_size));
-        BytesPerSecond const rate = node_gbps / per_node / 8 * (units::GB / units::s);
-        if (first == nullptr) {
-            first = cluster;
-            stated = rate;
-        }
-        if (node_gbps > 0 && std::abs(rate / cluster->scale_out->bandwidth.value - 1) < 0.01) return *cluster;
+/// assumed: faster than any port, so that the rate is of all ports of a node ("EFA 3200 Gbps")
+constexpr double most_of_a_port = 800;
+
+/// The rate between nodes that a row states, by accelerator of a cluster.
+class StatedRate {
+public:
+    explicit StatedRate(CollectiveMachineRow const& row) : row_(row), stated_(stated_network_rate(row.inter_link)) {}
+
+    [[nodiscard]] bool is_stated() const { return stated_.gbps > 0; }
+    [[nodiscard]] bool is_unclear() const { return stated_.unclear; }
+    /// A rate without a number of ports; taken as of one for each accelerator.
+    [[nodiscard]] bool is_of_port() const { return stated_.ports == 0 && stated_.gbps <= most_of_a_port; }
+
+    [[nodiscard]] BytesPerSecond of(ClusterSpec const& cluster) const {
+        if (is_of_port()) return gigabits(stated_.gbps);
+        auto const ports = static_cast<double>(std::max<std::int64_t>(1, stated_.ports));
+        return gigabits(ports * stated_.gbps / accelerators_of_node(cluster));
     }
-    if (first == nullptr)
+    [[nodiscard]] bool is_that_of(ClusterSpec const& cluster) const {
+        return std::abs(of(cluster) / cluster.scale_out->bandwidth.value - 1) < near;
+    }
+    /// Whether the usual nodes have a whole number of such ports, fewer than accelerators ("EDR" of four in a DGX-1).
+    [[nodiscard]] bool is_port_of(ClusterSpec const& cluster) const {
+        double const ports =
+            cluster.scale_out->bandwidth.value * accelerators_of_node(cluster) / gigabits(stated_.gbps);
+        return stated_.ports == 0 && ports > 1 - near && of(cluster) > cluster.scale_out->bandwidth.value &&
+               std::abs(ports - std::round(ports)) < near;
+    }
+
+private:
+    static constexpr double near = 0.01;
+
+    static BytesPerSecond gigabits(double rate) { return rate / 8 * (units::GB / units::s); }
+    /// Ports are those of the whole node, also when the run took only some of its accelerators.
+    [[nodiscard]] double accelerators_of_node(ClusterSpec const& cluster) const {
+        return static_cast<double>(is_tray(row_, cluster) ? row_.gpus_per_node
+                                                          : std::max(row_.gpus_per_node, cluster.domain_size));
+    }
+
+    CollectiveMachineRow const& row_;
+    StatedNetworkRate stated_;
+};
+
+/// One of those with this network, best with the stated rate.
+ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std::string_view kind,
+                         CollectiveMachineRow const& row, CollectiveMachine& out) {
+    std::vector<ClusterSpec const*> of_kind;
+    for (ClusterSpec const* const cluster : candidates)
+        if (cluster->scale_out && cluster->scale_out->kind == kind) of_kind.push_back(cluster);
+    if (of_kind.empty())
         throw RowSkip(
             fmt::format("no profile for {} with {} between nodes", candidates.front()->accelerator.name, kind));
-    ClusterSpec cluster = *first;
-    if (node_gbps > 0) {
-        cluster.scale_out->bandwidth = {
-            .value = stated, .basis = Basis::datasheet, .source = "stated with the measurement"};
-        out.assumptions.emplace_back("rate between nodes as stated, the rest of the network as in the profile");
-        out.rate = NetworkRate::of_row;
-    } else {
-        out.assumptions.emplace_back("rate between nodes as usual for the device");
+    StatedRate const rate(row);
+    if (!rate.is_stated()) {
+        out.assumptions.push_back(rate.is_unclear()
+                                      ? fmt::format("rate between nodes as usual for the device: that of '{}' is not "
+                                                    "understood (8x400G is)",
+                                                    row.inter_link.substr(0, 60))
+                                      : "rate between nodes as usual for the device");
+        return *of_kind.front();
     }
+    for (ClusterSpec const* const cluster : of_kind)
+        if (rate.is_that_of(*cluster)) return *cluster;
+    for (ClusterSpec const* const cluster : of_kind)
+        if (rate.is_port_of(*cluster)) {
+            out.assumptions.emplace_back("as many ports of the stated rate between nodes as usual for the device");
+            return *cluster;
+        }
+    ClusterSpec cluster = *of_kind.front();
+    cluster.scale_out->bandwidth = {
+        .value = rate.of(cluster), .basis = Basis::datasheet, .source = "stated with the measurement"};
+    out.assumptions.emplace_back(
+        rate.is_of_port() ? "a port of the stated rate between nodes for each accelerator, the rest of the network as "
+                            "in the profile"
+                          : "rate between nodes as stated, the rest of the network as in the profile");
+    out.rate = NetworkRate::of_row;
     return cluster;
+}
+
+/// The trays of a rack, of which the row says no network: what joins them is the rack.
+bool are_trays_of_one_rack(CollectiveMachineRow const& row, std::string const& inter,
+                           std::vector<ClusterSpec const*> const& candidates) {
+    bool const says_no_network = inter.empty() || inter == "none";
+    return says_no_network && std::all_of(candidates.begin(), candidates.end(), [&](ClusterSpec const* cluster) {
+               return is_tray(row, *cluster) && row.nodes * row.gpus_per_node <= cluster->domain_size;
+           });
+}
+
+/// Nodes that a network joins.
+void place_on_network(CollectiveMachineRow const& row, std::string_view network, CollectiveMachine& out) {
+    std::int64_t const ranks = row.nodes * row.gpus_per_node;
+    set_domain(row, out);
+    // The nodes of a rack are its trays: NVLink joins all of them, and the network what does not fit into one.
+    std::int64_t const domain = out.cluster.domain_size;
+    bool const in_trays = is_tray(row, out.cluster);
+    bool const fills_racks = in_trays && ranks > domain && ranks % domain == 0;
+    if (fills_racks)
+        out.assumptions.emplace_back("ranks fill whole racks");
+    else if (in_trays)
+        out.assumptions.push_back(fmt::format("nodes of {} joined by {} alone{}, not by the rack that is usual for {}",
+                                              row.gpus_per_node, out.cluster.scale_out->kind,
+                                              network.empty()
+                                                  ? fmt::format(" ({} ranks do not fill racks of {})", ranks, domain)
+                                                  : ", as inter_link says",
+                                              out.cluster.accelerator.name));
+    out.group = place_group(ranks, 1, fills_racks ? domain : row.gpus_per_node);
 }
 
 }  // namespace
@@ -147,39 +228,30 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
     std::vector<ClusterSpec const*> const candidates =
         profile != nullptr ? std::vector<ClusterSpec const*>{profile} : clusters_of(row);
     std::string const inter = lower_case(row.inter_link);
-    bool const in_rack = row.nodes > 1 && inter.starts_with("nvlink");
+    std::string_view const network = network_in(inter);
+    bool const says_rack = row.nodes > 1 && names_rack(inter, network);
+    bool const in_trays = row.nodes > 1 && are_trays_of_one_rack(row, inter, candidates);
     out.cluster = *candidates.front();
-    if (row.nodes == 1 || in_rack) {
-        if (in_rack && ranks > out.cluster.domain_size)
+    if (row.nodes == 1 || says_rack || in_trays) {
+        if (says_rack && ranks > out.cluster.domain_size)
             throw RowSkip(
                 fmt::format("{}: {} ranks are more than one domain that NVLink joins", out.cluster.name, ranks));
-        if (!in_rack) set_domain(row, out);
+        if (in_trays) out.assumptions.emplace_back("nodes are trays of one rack, whose links join them");
+        if (row.nodes == 1) set_domain(row, out);
         out.group = place_group(ranks, 1, out.cluster);
     } else {
         if (profile == nullptr) {
-            std::string_view kind;
-            for (OutWord const& word : out_words)
-                if (kind.empty() && has_word(inter, word.word)) kind = word.kind;
-            if (kind.empty() && inter.empty())
-                throw RowSkip("network between nodes is not stated (column inter_link, or --profile CLUSTER for all)");
-            if (kind.empty())
+            if (network.empty() && inter.empty())
+                throw RowSkip(
+                    "network between nodes is not stated (column inter_link: its kind, or NVLink in a rack; or "
+                    "--profile CLUSTER for all)");
+            if (network.empty())
                 throw RowSkip(fmt::format("network between nodes is not known: '{}'", row.inter_link.substr(0, 60)));
-            out.cluster = with_network(candidates, kind, stated_node_gbps(inter), row, out);
+            out.cluster = with_network(candidates, network, row, out);
         } else if (!out.cluster.scale_out) {
             throw RowSkip(fmt::format("{} has no network between nodes", out.cluster.name));
         }
-        set_domain(row, out);
-        // The nodes of a rack are its trays: NVLink joins all of them, and the network what does not fit into one.
-        std::int64_t const domain = out.cluster.domain_size;
-        bool const in_trays = is_tray(row, out.cluster);
-        bool const fills_racks = in_trays && ranks > domain && ranks % domain == 0;
-        if (fills_racks)
-            out.assumptions.emplace_back("ranks fill whole racks");
-        else if (in_trays)
-            out.assumptions.push_back(
-                fmt::format("nodes of {} joined by {} alone, as inter_link says, not by the rack that is usual for {}",
-                            row.gpus_per_node, out.cluster.scale_out->kind, out.cluster.accelerator.name));
-        out.group = place_group(ranks, 1, fills_racks ? domain : row.gpus_per_node);
+        place_on_network(row, network, out);
     }
     if (has_word(lower_case(row.intra_link + " " + row.inter_link), "nvls off")) {
         out.without_reduction = out.cluster.scale_up.in_network_reduction_efficiency.has_value();

@@ -91,6 +91,61 @@ TEST_CASE("collective rows: NVLink between the trays of a rack is one domain") {
           "gb200-nvl72: 144 ranks are more than one domain that NVLink joins");
 }
 
+TEST_CASE("collective rows: the trays of a rack, of whose network nothing is said, are joined by the rack") {
+    ClusterSpec const gb200 = find_cluster("gb200-nvl72", "test");
+    for (ClusterSpec const* profile : {static_cast<ClusterSpec const*>(nullptr), &gb200})
+        for (char const* inter : {"", "none"}) {
+            auto const trays = collective_machine({"NVIDIA GB200", "", inter, 2, 4}, profile);
+            CHECK(trays.group.domains == 1);
+            CHECK(trays.group.size == 8);
+            CHECK(trays.assumptions == std::vector<std::string>{"nodes are trays of one rack, whose links join them"});
+        }
+    for (char const* inter : {"NVLink", "NVSwitch", "MNNVL", "GB200 NVL72", "nvlink5"})
+        CHECK(machine("GB200", "", inter, 2, 4).group.domains == 1);
+    CHECK(collective_curve(gb200, CollectiveKind::all_to_all, place_group(8, 1, gb200)).time(1 * units::GiB) ==
+          *predicted("NVIDIA GB200,2,4,8,,", "alltoall,1073741824,1610,,,1615,,").time);
+    // More than a rack has, and no whole racks of them: the network is what joins them, and inter_link does not say so.
+    CHECK_THAT(reason("GB200", "", "", 20, 4), contains("NVLink in a rack"));
+    CHECK_THAT(collective_machine({"GB200", "", "", 20, 4}, &gb200).assumptions.back(),
+               contains("joined by infiniband alone (80 ranks do not fill racks of 72), not by the rack"));
+    CHECK(reason("H100-SXM5-80GB", "", "NVSwitch", 2, 8) ==
+          "h100-sxm: 16 ranks are more than one domain that NVLink joins");
+    CHECK(machine("H100-SXM5-80GB", "", "8x400G IB NDR (NVSwitch inside)", 2, 8).group.domains == 2);
+}
+
+TEST_CASE("collective rows: a rate between nodes counts wherever it stands") {
+    auto const rate = [](char const* gpu, char const* inter) {
+        return machine(gpu, "", inter, 16, 8).cluster.scale_out->bandwidth.value.base() * 8 / 1e9;
+    };
+    char const* const h100 = "H100-SXM5-80GB";
+    CHECK(rate(h100, "8x100GbE") == Approx(100));
+    CHECK(rate(h100, "100GbE") == Approx(100));
+    CHECK(rate(h100, "Ethernet 10G") == Approx(10));
+    CHECK(rate(h100, "RoCE 4x100G") == Approx(50));
+    CHECK(rate(h100, "RoCE v2 8x200Gb/s") == Approx(200));
+    CHECK(rate(h100, "RoCE") == Approx(400));
+    CHECK(rate(h100, "HDR100") == Approx(100));
+    CHECK(rate(h100, "InfiniBand HDR 200G") == Approx(200));
+    CHECK(rate(h100, "IB") == Approx(400));
+    // Of an instance, whose ports are never that fast, and the ports of which it has fewer than accelerators.
+    CHECK(rate(h100, "EFA 3200 Gbps") == Approx(400));
+    CHECK(rate(h100, "RoCE 1600 Gbps") == Approx(200));
+    CHECK(rate("A100-SXM4-80GB", "EFA 400 Gbps") == Approx(50));
+    CHECK(rate("V100-SXM2", "IB EDR") == Approx(50));
+    CHECK(machine(h100, "", "Ethernet 10G", 16, 8).assumptions ==
+          std::vector<std::string>{"a port of the stated rate between nodes for each accelerator, the rest of the "
+                                   "network as in the profile"});
+    CHECK(machine("V100-SXM2", "", "IB EDR", 16, 8).assumptions ==
+          std::vector<std::string>{"as many ports of the stated rate between nodes as usual for the device"});
+    CHECK(machine(h100, "", "RoCE", 16, 8).assumptions ==
+          std::vector<std::string>{"rate between nodes as usual for the device"});
+    CHECK(machine(h100, "", "RoCE 50 GB/s", 16, 8).assumptions ==
+          std::vector<std::string>{
+              "rate between nodes as usual for the device: that of 'RoCE 50 GB/s' is not understood (8x400G is)"});
+    std::string const tail = "all_reduce,1073741824,5000,,,,,";
+    CHECK(predicted("H100,16,8,128,,10GbE", tail).time > predicted("H100,16,8,128,,8x100GbE", tail).time);
+}
+
 TEST_CASE("collective rows: more ranks than a rack joins fill racks, and the network joins those") {
     auto const two = machine("GB200", "NVLink5-NVL72", "4x400G IB NDR", 36, 4);
     CHECK(two.group.domains == 2);
@@ -122,7 +177,9 @@ TEST_CASE("collective rows: spellings of collectives and of networks, blank link
     CHECK(time("RoCE v2", "all_gather") == usual);
     CHECK(time("IB NDR400", "all_gather") == time("InfiniBand", "all_gather"));
     CHECK(predicted("MI300X,2,8,16,-,N/A", "all_gather," + tail).skip_reason ==
-          "network between nodes is not stated (column inter_link, or --profile CLUSTER for all)");
+          "network between nodes is not stated (column inter_link: its kind, or NVLink in a rack; or --profile CLUSTER "
+          "for "
+          "all)");
     auto const few = [](std::string const& columns, std::string const& cells) {
         CsvTable const table =
             parse_csv("gpu,collective,size_bytes," + columns + "\nMI300X,all_reduce,1073741824," + cells, "t.csv");
@@ -228,6 +285,8 @@ TEST_CASE("rows of a log that says no network are on the cluster of the calibrat
     CHECK(on(file, "NVIDIA H100 80GB HBM3", "").time == stated.time);
     CHECK(on("h100-sxm:calibration=" + file, "NVIDIA H100 80GB HBM3", "").time == stated.time);
     CHECK(on(file, "A100-SXM4-80GB", "").skip_reason ==
-          "network between nodes is not stated (column inter_link, or --profile CLUSTER for all)");
+          "network between nodes is not stated (column inter_link: its kind, or NVLink in a rack; or --profile CLUSTER "
+          "for "
+          "all)");
     CHECK(on(file, "NVIDIA H100 80GB HBM3", "8x200G GPUDirect-TCPXO").time != stated.time);
 }

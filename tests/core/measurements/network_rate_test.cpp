@@ -1,0 +1,61 @@
+#include "core/measurements/network_rate.hpp"
+
+#include "tests/catch.hpp"
+
+#include <string>
+
+using namespace sextant;
+
+TEST_CASE("network rate: ports of a node and what each carries, wherever they stand") {
+    struct Case {
+        char const* text;
+        std::int64_t ports;
+        double gbps;
+    };
+    for (Case const& c : {Case{"8x400G IB NDR (CX7; 4 HCAs at 369 Gb/s, 4 at 326 Gb/s)", 8, 400},
+                          Case{"RoCE 4x100G", 4, 100},
+                          Case{"RoCE v2 8x200Gb/s", 8, 200},
+                          Case{"RoCE v2 (ConnectX-7, 8 x 400 Gbps)", 8, 400},
+                          Case{"IB 4\xc3\x97"
+                               "200G",
+                               4, 200},
+                          Case{"8x200G RoCE v2 (CX6, 16x100G)", 8, 200},
+                          Case{"8x HDR", 8, 200},
+                          Case{"4xEDR", 4, 100},
+                          Case{"8x100GbE", 8, 100},
+                          Case{"32X100G EFA v2", 32, 100},
+                          Case{"100GbE", 0, 100},
+                          Case{"Ethernet 10G", 0, 10},
+                          Case{"InfiniBand HDR 200G", 0, 200},
+                          Case{"200 Gbit/s RoCE", 0, 200},
+                          Case{"EFA 3.2 Tbps", 0, 3200},
+                          Case{"HDR100", 0, 100},
+                          Case{"IB EDR", 0, 100},
+                          Case{"HDR200", 0, 200},
+                          Case{"NDR200 InfiniBand", 0, 200},
+                          Case{"ib ndr", 0, 400},
+                          Case{"NDR400", 0, 400},
+                          Case{"XDR", 0, 800}}) {
+        INFO(c.text);
+        StatedNetworkRate const rate = stated_network_rate(c.text);
+        CHECK(rate.gbps == Approx(c.gbps));
+        CHECK(rate.ports == c.ports);
+        CHECK_FALSE(rate.unclear);
+    }
+}
+
+TEST_CASE("network rate: texts without one state none, and bytes a second are not taken for bits") {
+    for (char const* text : {"", "IB (DGX A100, Azure ND v4 class)", "RoCE", "TCP", "Slingshot-11", "IB (H100 80GB)",
+                             "PCIe Gen 5 x16", "NVLink (single rack)", "8 GPUs, GDR", "unknown (badly tuned fabric)"}) {
+        INFO(text);
+        StatedNetworkRate const rate = stated_network_rate(text);
+        CHECK(rate.gbps == 0);
+        CHECK_FALSE(rate.unclear);
+    }
+    for (char const* text : {"RoCE 50 GB/s", "8x50GB/s IB", "InfiniBand 400 GBps", "EFA 46 GiB/s"}) {
+        INFO(text);
+        StatedNetworkRate const rate = stated_network_rate(text);
+        CHECK(rate.gbps == 0);
+        CHECK(rate.unclear);
+    }
+}
