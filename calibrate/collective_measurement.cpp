@@ -47,7 +47,7 @@ class Collector {
 public:
     explicit Collector(ClusterSpec const* cluster) : cluster_(cluster) {}
 
-    void skip(RowSkip const& why) { ++skipped_[why.what()]; }
+    void skip(RowSkip const& why) { count_skip(skipped_, why); }
 
     void add(CollectiveRow const& row) {
         try {
@@ -91,7 +91,7 @@ private:
 
     ClusterSpec const* cluster_;
     CollectiveMeasurements out_;
-    std::map<std::string, std::size_t> skipped_;
+    SkipCounts skipped_;
     std::map<CollectiveMachineRow, std::shared_ptr<CollectiveMachine const>> machines_;
 };
 

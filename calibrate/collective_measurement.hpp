@@ -40,7 +40,7 @@ struct CollectiveMeasurements {
 };
 
 /// From a table with the columns of `collective_columns()`. `cluster`: the machine of every row; null: by its names.
-/// @throws InputError when columns are missing, or for a cell that is no number, negative or not finite.
+/// @throws InputError when columns are missing.
 CollectiveMeasurements collective_measurements(CsvTable const& table, ClusterSpec const* cluster);
 /// The same from rows that were read otherwise.
 CollectiveMeasurements collective_measurements(std::span<CollectiveRow const> rows, ClusterSpec const* cluster);

@@ -90,12 +90,12 @@ void CollectiveRow::add_time(Seconds time) {
 
 CollectiveRow collective_row(RowCells const& row) {
     CollectiveRow out;
-    // Numbers first: a cell that is none is a fault of the file, whatever else the row lacks.
+    // Numbers first: a cell that is none is said, whatever else the row lacks.
     auto nodes = row.count("nodes");
     auto per_node = row.count("gpus_per_node");
     auto nranks = row.count("nranks");
     complete_ranks(nodes, per_node, nranks);
-    auto const size = row.count("size_bytes");
+    auto const size = row.bytes("size_bytes");
     for (char const* column :
          {"time_us_oop", "algbw_gbs_oop", "busbw_gbs_oop", "time_us_ip", "algbw_gbs_ip", "busbw_gbs_ip"})
         static_cast<void>(row.number(column));

@@ -41,8 +41,8 @@ struct CollectiveRow {
     void add_time(Seconds time);
 };
 
-/// @throws RowSkip for a cell that is needed and empty or zero, or a time that a bandwidth contradicts; InputError for
-/// one that is no number, negative or not finite.
+/// @throws RowSkip for a cell that cannot be read, or is needed and empty or zero, or a time that a bandwidth
+/// contradicts.
 CollectiveRow collective_row(RowCells const& row);
 
 /// Kind of collective by nccl-tests' name. @throws RowSkip.

@@ -80,7 +80,7 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
             else
                 add_collective(row, request, out);
         } catch (RowSkip const& skip) {
-            ++out.skipped[skip.what()];
+            count_skip(out.skipped, skip);
         }
     }
     return out;

@@ -93,7 +93,7 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
             else
                 add_kernel(row, request, out);
         } catch (RowSkip const& skip) {
-            ++out.skipped[skip.what()];
+            count_skip(out.skipped, skip);
         }
     }
     return out;

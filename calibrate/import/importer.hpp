@@ -53,7 +53,7 @@ struct ImportedTables {
     std::vector<ImportedAttention> attention;
     std::vector<ImportedMemoryKernel> memory;
     std::vector<ImportedCollective> collectives;
-    std::map<std::string, std::size_t> skipped;
+    SkipCounts skipped;
 
     /// @throws RowSkip when the row has no number format, or a size or a time that is not finite and above zero: no
     /// model predicts such a one, and no table of ours may hold it; a collective of one rank.
@@ -80,7 +80,7 @@ struct Importer {
     char const* summary;
     char const* source;  ///< of what is known of the format
     bool (*recognises)(std::string_view text);
-    /// @throws InputError: not this format, broken off, a figure that is no number, negative or not finite.
+    /// @throws InputError: not this format, or broken off.
     ImportedTables (*read)(std::string_view text, ImportRequest const& request);
 };
 

@@ -5,6 +5,7 @@
 #include "calibrate/import/nccl_tests_line.hpp"
 #include "calibrate/import/nccl_tests_ranks.hpp"
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 
 #include <fmt/format.h>
 
@@ -33,6 +34,21 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> spelling
                                                                                    {"sendrecv", "sendrecv"},
                                                                                    {"hypercube", "hypercube"}}};
 
+/// nccl-tests' programs, without "_perf".
+constexpr std::array programs{"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast",
+                              "sendrecv",   "hypercube",  "reduce",         "gather",   "scatter"};
+
+/// The longest end of a name that is a program's, behind whatever else is in it ("rccl_all_reduce", "mi300x_alltoall");
+/// one that no program has is left as it is.
+std::string_view program_in(std::string_view name) {
+    for (std::string_view end = name;;) {
+        if (is_one_of(programs, end)) return end;
+        auto const cut = end.find('_');
+        if (cut == std::string_view::npos) return name;
+        end.remove_prefix(cut + 1);
+    }
+}
+
 /// The collective that a text names, and how: as a program ("all_gather_perf"), or in another way.
 struct Named {
     std::string collective;
@@ -45,7 +61,7 @@ Named named_in(std::string_view text) {
         auto const before = text.substr(0, end).find_last_not_of(letters);
         std::string_view program = text.substr(before + 1, end - before - 1);
         program.remove_prefix(std::min(program.find_first_not_of('_'), program.size()));  // of "run2_all_reduce_perf"
-        if (!program.empty()) return {std::string(program), true};
+        if (!program.empty()) return {std::string(program_in(program)), true};
     }
     for (auto const& [spelling, collective] : spellings)
         if (text.find(spelling) != std::string_view::npos) return {std::string(collective), false};

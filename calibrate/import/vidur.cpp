@@ -156,7 +156,7 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
             else
                 add_layer(to);
         } catch (RowSkip const& skip) {
-            ++out.skipped[skip.what()];
+            count_skip(out.skipped, skip);
         }
     }
     return out;

@@ -24,18 +24,24 @@ struct Exchanged {
     double least_seconds = 1;
 };
 
+void add_collective(Exchanged& out, RowCells const& row) {
+    auto const median = row.number("median_us");
+    auto const rate = row.number("gbps");
+    if (!median || *median <= 0) return;
+    out.ranks = std::max(out.ranks, row.count("ranks").value_or(0));
+    out.least_seconds = std::min(out.least_seconds, 1e-6 * *median);
+    if (row.text("kernel") == "send_recv" && rate) out.bytes_per_second = std::max(out.bytes_per_second, 1e9 * *rate);
+}
+
 Exchanged exchanged(CsvTable const& rows) {
     Exchanged out;
     for (CsvRecord const& record : rows.records) {
         RowCells const row(rows, record);
         if (row.text("bench") != "collectives" || bench_row_failed(row)) continue;
-        auto const median = row.number("median_us");
-        auto const rate = row.number("gbps");
-        if (!median || *median <= 0) continue;
-        out.ranks = std::max(out.ranks, row.count("ranks").value_or(0));
-        out.least_seconds = std::min(out.least_seconds, 1e-6 * *median);
-        if (row.text("kernel") == "send_recv" && rate)
-            out.bytes_per_second = std::max(out.bytes_per_second, 1e9 * *rate);
+        try {
+            add_collective(out, row);
+        } catch (RowSkip const&) {  // a cell that cannot be read
+        }
     }
     if (out.ranks < 2 || out.bytes_per_second <= 0)
         throw InputError("{}: has no send_recv of the benchmark collectives", rows.name);

@@ -54,7 +54,7 @@ std::string why_not_fitted(KernelCase const& row, AcceleratorProfile const& devi
 std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorProfile const* device,
                                   CommandContext& context) {
     std::vector<DeviceRows> devices;
-    std::map<std::string, std::size_t> skipped;
+    SkipCounts skipped;
     std::map<std::string, std::size_t> named_otherwise;  // rows that --device takes for its own
     std::vector<CsvTable> tables;
     for (std::string const& file : request.tables)
@@ -86,7 +86,7 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
                 found->sources.insert(short_source(row.source));
                 found->rows.push_back(std::move(*measurement));
             } catch (RowSkip const& skip) {
-                ++skipped[skip.what()];
+                count_skip(skipped, skip);
             }
         }
     }

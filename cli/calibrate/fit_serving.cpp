@@ -85,10 +85,10 @@ struct AskedEngine {
     }
 };
 
-void add_row(ServingRow const& row, ServingFitRequest const& request, AskedEngine const& asked,
-             std::map<std::string, std::shared_ptr<GapModels>>& models, Engines& engines,
-             std::map<std::string, std::size_t>& left_out) {
+void add_row(RowCells const& cells, ServingFitRequest const& request, AskedEngine const& asked,
+             std::map<std::string, std::shared_ptr<GapModels>>& models, Engines& engines, SkipCounts& left_out) {
     try {
+        ServingRow const row = serving_row(cells);
         ServedCase found = asked.served(row);
         auto& shared = models[found.key];
         if (!shared) shared = std::make_shared<GapModels>(found.what);
@@ -121,7 +121,7 @@ void add_row(ServingRow const& row, ServingFitRequest const& request, AskedEngin
         if (c->measured.tpot) add(ServedQuantity::tpot, *c->measured.tpot / units::s);
         if (has_rate) add(ServedQuantity::token_time, 1 / *row.output_tokens_per_s);
     } catch (RowSkip const& skip) {
-        ++left_out[skip.what()];
+        count_skip(left_out, skip);
     } catch (InputError const& fault) {
         ++left_out[fault.what()];
     }
@@ -130,12 +130,12 @@ void add_row(ServingRow const& row, ServingFitRequest const& request, AskedEngin
 Engines read_engines(ServingFitRequest const& request, AskedEngine const& asked, CommandContext& context) {
     Engines engines;
     std::map<std::string, std::shared_ptr<GapModels>> models;
-    std::map<std::string, std::size_t> left_out;
+    SkipCounts left_out;
     for (std::string const& file : request.tables) {
         CsvTable const table = read_csv(file);
         require_columns(table, {"model", "gpu"}, serving_columns());
         for (CsvRecord const& record : table.records)
-            add_row(serving_row(RowCells(table, record)), request, asked, models, engines, left_out);
+            add_row(RowCells(table, record), request, asked, models, engines, left_out);
     }
     for (auto& [name, rows] : engines) {
         auto const count =

@@ -133,11 +133,26 @@ Files open_files(ValidationKind kind, Options const& options) {
 /// What is collected of the rows; the rows themselves are read, predicted and dropped a part at a time.
 struct Collected {
     explicit Collected(ValidationKind kind) : scorer(kind), plots(kind), points(kind) {}
+
+    void count_unreadable(RowPrediction const& p) {
+        if (p.unreadable.empty()) return;
+        if (++unreadable == 1) first_unreadable = fmt::format("{} ({})", p.skip_reason, p.unreadable);
+    }
+
     Scorer scorer;
     ValidationPlots plots;
     ValidationPoints points;
     std::size_t rows = 0;
+    std::size_t unreadable = 0;    ///< of them, those with a cell that cannot be read
+    std::string first_unreadable;  ///< the first such cell, and what is wrong with it
 };
+
+/// @throws InputError where no row can be read: nothing is said of the others then.
+void require_readable(Collected const& all, Files const& files) {
+    if (all.rows == 0 || all.unreadable < all.rows) return;
+    throw InputError("{}: no row can be read: {} (an empty cell or a finite number of at least 0)",
+                     files.front()->name(), all.first_unreadable);
+}
 
 /// Rows predicted at once. Kernels of one part are compared with each other.
 std::size_t rows_of_a_part(ValidationKind kind) { return kind == ValidationKind::kernels ? 16384 : 64; }
@@ -155,6 +170,7 @@ Keep collect(ValidationKind kind, Options const& options, TablePredictor const& 
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 name_row(kind, part, part.records[i], rows[i]);
                 all.scorer.add(rows[i]);
+                all.count_unreadable(rows[i].prediction);
                 if (!options.plots.empty()) all.plots.add(rows[i]);
                 if (page) all.points.add(rows[i]);
                 if (out != nullptr) *out << predictions_line(kind, part.records[i], rows[i].prediction);
@@ -163,6 +179,7 @@ Keep collect(ValidationKind kind, Options const& options, TablePredictor const& 
             if (stop) return Keep::no;
         }
     }
+    require_readable(all, files);
     return Keep::yes;
 }
 

@@ -60,7 +60,7 @@ void read_attention(RowCells const& row, std::string const& kernel, KernelCase& 
     if (library.empty() && kernel != "flash_forward" && kernel != "flash_backward")
         throw RowSkip(fmt::format("no fit of the attention '{}'", kernel));
     std::int64_t const queries = size(row, "seq_q");
-    bool const causal = row.count("causal").value_or(0) == 1;
+    bool const causal = row.flag("causal").value_or(false);
     if (queries > keys) throw RowSkip("seq_q is more than seq_kv");
     out.what = Attention{.batch = batch,
                          .heads = heads,

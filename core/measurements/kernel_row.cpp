@@ -110,7 +110,7 @@ void read_published(RowCells const& row, KernelCase& out) {
     std::int64_t const length = needed(row, "seqlen");
     std::int64_t const heads = needed(row, "num_heads");
     std::int64_t const head_dim = needed(row, "head_dim");
-    bool const causal = row.count("causal").value_or(0) == 1;
+    bool const causal = row.flag("causal").value_or(false);
     bool const in_memory = kernel == "PyTorch";
     // With the scores in memory the whole square is computed, and a fused softmax masks in passing.
     if (in_memory && causal) throw RowSkip("no model of attention that adds a mask in 16 bits");
@@ -167,7 +167,7 @@ void read_memory_kernel(RowCells const& row, KernelCase& out) {
     std::string const kernel = row.stated("kernel");
     std::string const dtype = lower_case(row.text("dtype"));
     out.measured = microseconds(row.number("latency_us"));
-    out.what = MemoryKernel{.moved = static_cast<double>(needed(row, "bytes_moved")) * units::B};
+    out.what = MemoryKernel{.moved = static_cast<double>(need(row.bytes("bytes_moved"), "bytes_moved")) * units::B};
     out.variant = dtype.empty() ? kernel : fmt::format("{} {}", kernel, dtype);
     out.kind = "memory " + out.variant;
 }

@@ -58,7 +58,7 @@ struct KernelCase {
     std::vector<std::string> assumptions;
 };
 
-/// @throws RowSkip when the row cannot be expressed, InputError for a cell that is no number, negative or not finite.
+/// @throws RowSkip when the row cannot be expressed, or a cell of it cannot be read.
 KernelCase kernel_case(KernelTable table, RowCells const& row);
 
 /// The same of a row of sextant-bench.

@@ -14,6 +14,10 @@
 namespace sextant {
 namespace {
 
+void say(std::string& problem, std::string_view column, std::string_view what) {
+    if (problem.empty()) problem = fmt::format("{} {}", column, what);
+}
+
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 /// How many commas part the digits before the decimal point into groups of three; 0 if they are set otherwise.
@@ -66,7 +70,7 @@ std::optional<double> read_number(std::string_view cell, std::string_view column
     else if (value < 0)
         what = "is negative";
     if (what.empty()) return value;
-    if (problem.empty()) problem = fmt::format("{} {}", column, what);
+    say(problem, column, what);
     return std::nullopt;
 }
 
@@ -120,27 +124,90 @@ std::optional<std::int64_t> count_in(std::string_view cell, std::string_view col
     auto const value = read_number(cell, column, LoneComma::thousands, problem);
     if (!value) return std::nullopt;
     if (*value != std::floor(*value) || *value > 9e15) {
-        if (problem.empty()) problem = fmt::format("{} is not a whole number", column);
+        say(problem, column, "is not a whole number");
         return std::nullopt;
     }
     return static_cast<std::int64_t>(*value);
 }
+
+namespace {
+
+struct ByteUnit {
+    std::string_view name;  ///< lower case
+    double bytes;
+};
+
+constexpr double kib = 1024;
+// Of a letter alone as nccl-tests' -b and -e take it (src/common.cu, parsesize).
+constexpr std::array byte_units{ByteUnit{"", 1},
+                                ByteUnit{"b", 1},
+                                ByteUnit{"bytes", 1},
+                                ByteUnit{"k", kib},
+                                ByteUnit{"m", kib* kib},
+                                ByteUnit{"g", kib* kib* kib},
+                                ByteUnit{"t", kib* kib* kib* kib},
+                                ByteUnit{"ki", kib},
+                                ByteUnit{"mi", kib* kib},
+                                ByteUnit{"gi", kib* kib* kib},
+                                ByteUnit{"kib", kib},
+                                ByteUnit{"mib", kib* kib},
+                                ByteUnit{"gib", kib* kib* kib},
+                                ByteUnit{"tib", kib* kib* kib* kib},
+                                ByteUnit{"kb", 1e3},
+                                ByteUnit{"mb", 1e6},
+                                ByteUnit{"gb", 1e9},
+                                ByteUnit{"tb", 1e12}};
+
+constexpr std::array yes_words{"1", "1.0", "true", "yes", "on", "t", "y"};
+constexpr std::array no_words{"0", "0.0", "false", "no", "off", "f", "n"};
+
+}  // namespace
+
+std::optional<std::int64_t> bytes_in(std::string_view cell, std::string_view column, std::string& problem) {
+    cell = trimmed(cell);
+    if (is_blank_cell(cell)) return std::nullopt;
+    std::size_t const end = cell.find_last_of("0123456789.") + 1;  // of the number
+    std::string const unit = lower_case(trimmed(cell.substr(end)));
+    auto const found =
+        std::find_if(byte_units.begin(), byte_units.end(), [&](ByteUnit const& known) { return known.name == unit; });
+    bool const is_known = end > 0 && found != byte_units.end();
+    auto const value = read_number(is_known ? cell.substr(0, end) : cell, column, LoneComma::thousands, problem);
+    if (!value) return std::nullopt;
+    double const bytes = *value * found->bytes;
+    if (bytes == std::floor(bytes) && bytes <= 9e15) return static_cast<std::int64_t>(bytes);
+    say(problem, column, "is no whole number of bytes");
+    return std::nullopt;
+}
+
+std::optional<bool> flag_in(std::string_view cell, std::string_view column, std::string& problem) {
+    if (is_blank_cell(cell)) return std::nullopt;
+    std::string const word = lower_case(trimmed(cell));
+    if (is_one_of(yes_words, word)) return true;
+    if (is_one_of(no_words, word)) return false;
+    say(problem, column, "is neither yes nor no");
+    return std::nullopt;
+}
+
+void count_skip(SkipCounts& counts, std::string const& reason, std::string const& place) {
+    if (place.empty()) {
+        ++counts[reason];
+        return;
+    }
+    std::string const begin = reason + " (";
+    auto const found = counts.lower_bound(begin);
+    if (found != counts.end() && found->first.starts_with(begin))
+        ++found->second;
+    else
+        counts.emplace(begin + place + ")", 1);
+}
+
+void count_skip(SkipCounts& counts, RowSkip const& skip) { count_skip(counts, skip.what(), skip.place()); }
 
 std::int64_t need(std::optional<std::int64_t> const& cell, std::string_view name) {
     if (!cell) throw RowSkip(fmt::format("{} is not stated", name));
     if (*cell == 0) throw RowSkip(fmt::format("{} is zero", name));
     return *cell;
 }
-
-namespace {
-
-void refuse(CsvTable const& table, CsvRecord const& record, std::string const& problem, std::string_view cell) {
-    if (problem.empty()) return;
-    throw InputError("{}: line {}: {}: '{}' (an empty cell or a finite number of at least 0)", table.name, record.line,
-                     problem, cell.substr(0, 60));
-}
-
-}  // namespace
 
 std::string RowCells::text(std::string_view column) const {
     auto const at = table_.find(column);
@@ -153,20 +220,28 @@ std::string RowCells::stated(std::string_view column) const {
     return cell;
 }
 
-std::optional<double> RowCells::number(std::string_view column) const {
+template <class Value>
+std::optional<Value> RowCells::read(std::string_view column, Read<Value> in) const {
     std::string const cell = text(column);
+    if (lower_case(cell) == "none") return std::nullopt;  // Python's word
     std::string problem;
-    auto const value = number_in(cell, column, problem);
-    refuse(table_, record_, problem, cell);
+    auto const value = in(cell, column, problem);
+    if (!problem.empty())
+        throw RowSkip(problem, fmt::format("{} line {}: '{}'", table_.name.substr(table_.name.rfind('/') + 1),
+                                           record_.line, cell.substr(0, 60)));
     return value;
 }
 
+std::optional<double> RowCells::number(std::string_view column) const { return read<double>(column, number_in); }
+
 std::optional<std::int64_t> RowCells::count(std::string_view column) const {
-    std::string const cell = text(column);
-    std::string problem;
-    auto const value = count_in(cell, column, problem);
-    refuse(table_, record_, problem, cell);
-    return value;
+    return read<std::int64_t>(column, count_in);
 }
+
+std::optional<std::int64_t> RowCells::bytes(std::string_view column) const {
+    return read<std::int64_t>(column, bytes_in);
+}
+
+std::optional<bool> RowCells::flag(std::string_view column) const { return read<bool>(column, flag_in); }
 
 }  // namespace sextant

@@ -186,12 +186,14 @@ std::vector<RlRow> predict_rl_rows(CsvTable const& table, double variation, RlOv
                   .model = cells.text("model"),
                   .mode = cells.text("mode"),
                   .device = cells.text("gpu"),
-                  .accelerators = cells.count("num_gpus").value_or(0),
+                  .accelerators = 0,
                   .skip_reason = {},
                   .predicted = {},
-                  .measured = cells.number("step_time_s").value_or(0) * units::s,
+                  .measured = {},
                   .assumptions = {}};
         try {
+            row.accelerators = cells.count("num_gpus").value_or(0);
+            row.measured = cells.number("step_time_s").value_or(0) * units::s;
             predict(cells, row, variation, overheads);
         } catch (RowSkip const& skip) {
             row.skip_reason = skip.what();

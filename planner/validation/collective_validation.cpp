@@ -102,6 +102,7 @@ ScoredRow CollectivePredictor::predict(RowCells const& cells) {
     } catch (RowSkip const& skip) {
         p = {};
         p.skip_reason = skip.what();
+        p.unreadable = skip.place();
     }
     return out;
 }

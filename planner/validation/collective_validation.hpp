@@ -21,8 +21,7 @@ public:
     /// `calibration`: such a file beside a cluster in `profile`.
     explicit CollectivePredictor(std::string const& profile = "", std::string const& calibration = "");
 
-    /// In the order of the rows. @throws InputError when columns are missing, or for a cell that is no number, negative
-    /// or not finite.
+    /// In the order of the rows. @throws InputError when columns are missing.
     std::vector<ScoredRow> predict(CsvTable const& table);
 
 private:

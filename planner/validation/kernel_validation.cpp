@@ -220,6 +220,7 @@ ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row, std::o
     } catch (RowSkip const& skip) {
         p = {};
         p.skip_reason = skip.what();
+        p.unreadable = skip.place();
     }
     return out;
 }

@@ -61,6 +61,7 @@ struct RowPrediction {
     std::optional<double> memory_gb;          ///< the figure, rank and unit of that source's column
     std::optional<bool> fits;
     std::string skip_reason;  ///< not empty: the row could not be expressed, nothing is predicted
+    std::string unreadable;   ///< the cell that is the reason, with its line; empty: it is something else
     std::string time_reason;  ///< why time is not scored (or not predicted)
     std::string memory_reason;
     std::optional<Seconds> measured_time;

@@ -1,3 +1,4 @@
+#include "core/measurements/row_cells.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/network_correction.hpp"
 #include "planner/validation/score.hpp"
@@ -70,7 +71,7 @@ void Scorer::add(Tally& tally, RowPrediction const& p) const {
     ++score.n;
     if (!p.skip_reason.empty()) {
         ++score.skipped;
-        ++score.skip_reasons[p.skip_reason];
+        count_skip(score.skip_reasons, p.skip_reason, p.unreadable);
         return;
     }
     for (auto const& assumption : std::set<std::string>(p.assumptions.begin(), p.assumptions.end()))

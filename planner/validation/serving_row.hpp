@@ -49,7 +49,7 @@ struct ServingRow {
 
 std::vector<std::string_view> serving_columns();
 
-/// @throws InputError for a cell that is no number, negative or not finite.
+/// @throws RowSkip for a cell that is no number, negative or not finite.
 ServingRow serving_row(RowCells const& cells);
 
 }  // namespace sextant

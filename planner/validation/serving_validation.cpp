@@ -46,10 +46,11 @@ std::shared_ptr<IterationModel const> ServingPredictor::model_of(ServedCase cons
     return models_.emplace(c.key, std::make_shared<IterationModel const>(c.what)).first->second;
 }
 
-ScoredRow ServingPredictor::predict(ServingRow const& row) {
-    ScoredRow out{.source = row.source_id, .groups = {}, .prediction = {}};
+ScoredRow ServingPredictor::predict(RowCells const& cells) {
+    ScoredRow out{.source = cells.text("source_id"), .groups = {}, .prediction = {}};
     RowPrediction& p = out.prediction;
     try {
+        ServingRow const row = serving_row(cells);
         ServedCase const c = served_case(row, profile_ ? &*profile_ : nullptr);
         ServedPrediction predicted;
         try {
@@ -81,6 +82,7 @@ ScoredRow ServingPredictor::predict(ServingRow const& row) {
     } catch (RowSkip const& skip) {
         p = {};
         p.skip_reason = skip.what();
+        p.unreadable = skip.place();
     }
     return out;
 }
@@ -90,7 +92,7 @@ std::vector<ScoredRow> ServingPredictor::predict(CsvTable const& table) {
     std::vector<ScoredRow> out;
     out.reserve(table.records.size());
     for (CsvRecord const& record : table.records)
-        out.push_back(predict(serving_row(RowCells(table, record))));
+        out.push_back(predict(RowCells(table, record)));
     return out;
 }
 

@@ -18,12 +18,11 @@ public:
     /// `profile`: an engine by name or file that replaces the one of every row; empty: by the row's engine.
     explicit ServingPredictor(std::string const& profile = "");
 
-    /// In the order of the rows. @throws InputError when columns are missing, or for a cell that is no number, negative
-    /// or not finite.
+    /// In the order of the rows. @throws InputError when columns are missing.
     std::vector<ScoredRow> predict(CsvTable const& table);
 
 private:
-    ScoredRow predict(ServingRow const& row);
+    ScoredRow predict(RowCells const& cells);
     std::shared_ptr<IterationModel const> model_of(ServedCase const& c);
 
     std::optional<EngineProfile> profile_;

@@ -9,8 +9,8 @@
 
 namespace sextant {
 
-/// Predicts every row of a table, in their order. @throws InputError when the table is of another kind, and, for
-/// kernels and collectives, for a cell that is no number, negative or not finite.
+/// Predicts every row of a table, in their order; one with a cell that cannot be read is skipped. @throws InputError
+/// when the table is of another kind.
 using TablePredictor = std::function<std::vector<ScoredRow>(CsvTable const&)>;
 
 /// Predictor of one kind of table. `profile` replaces what is otherwise found by the names in each row; empty: nothing

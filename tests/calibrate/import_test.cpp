@@ -6,6 +6,7 @@
 #include "cost_models/collective_row.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -160,15 +161,22 @@ TEST_CASE("importers: broken files are one clear error, never a row") {
             CHECK_THROWS_WITH(importer.read(cut, {.name = "file"}), contains("is no JSON, or was cut off"));
         }
     }
-    for (auto const& [text, from, to] : {std::tuple{aic_gemm, "0.0345", "-inf"},
+    auto const changed = [](std::string text, std::string_view from, std::string_view to) {
+        return text.replace(text.find(from), from.size(), to);
+    };
+    // A cell of a table costs its row.
+    for (auto const& [text, from, to] : {std::tuple{aic_gemm, "0.0345", "fast"},
                                          {aic_gemm, "1024,4096", "-5,4096"},
-                                         {vidur_mlp, "0.1,0.05", "inf,0.05"},
-                                         {nvbench, "1.5e-05", "-inf"},
-                                         {nvbench, "\"256\"", "\"2.5\""},
-                                         {kineto, "10.0", "-10.0"}}) {
-        std::string broken = text;
-        broken.replace(broken.find(from), std::string_view(from).size(), to);
-        CHECK_THROWS_AS(imported(broken, "L40S"), InputError);
+                                         {vidur_mlp, "0.1,0.05", "inf,0.05"}}) {
+        ImportedTables const tables = imported(changed(text, from, to), "L40S");
+        CHECK(tables.rows() < imported(text, "L40S").rows());
+        CHECK(std::any_of(tables.skipped.begin(), tables.skipped.end(), [](auto const& entry) {
+            return entry.second == 1 && entry.first.find(" (file line ") != std::string::npos;
+        }));
+    }
+    for (auto const& [text, from, to] :
+         {std::tuple{nvbench, "1.5e-05", "-inf"}, {nvbench, "\"256\"", "\"2.5\""}, {kineto, "10.0", "-10.0"}}) {
+        CHECK_THROWS_AS(imported(changed(text, from, to), "L40S"), InputError);
     }
     std::string unmeasured = aic_gemm;  // one that is not a number was not measured
     unmeasured.replace(unmeasured.find("0.0345"), 6, "nan");

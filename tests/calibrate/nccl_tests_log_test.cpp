@@ -151,6 +151,10 @@ TEST_CASE("nccl-tests log: programs without a model are named, not taken for oth
     for (std::string const program : {"reduce", "gather", "scatter", "hypercube"})
         CHECK(read("./" + program + "_perf -b 8\n" + ranks + sizes, "x.out").collective == program);
     CHECK(read(std::string(ranks) + sizes, "run2_all_reduce_perf.log").collective == "all_reduce");
+    for (char const* name : {"rccl_all_reduce_perf.log", "nccl_all_reduce_perf.log", "mi300x_all_reduce_perf.log"})
+        CHECK(read(std::string(ranks) + sizes, name).collective == "all_reduce");
+    CHECK(read(std::string(ranks) + sizes, "rccl_reduce_perf.log").collective == "reduce");
+    CHECK(read(std::string(ranks) + sizes, "all_shuffle_perf.log").collective == "all_shuffle");
 }
 
 TEST_CASE("nccl-tests log: a run may end in the middle of a line, and only there") {

@@ -87,9 +87,11 @@ TEST_CASE("validate kernels and collectives: bad input is one sentence with file
     fails("kernels", "", "empty");
     fails("kernels", "a,b\n1,2\n", "no table of kernel times");
     fails("kernels", "m,n\n1,2\n", "the header lacks");
-    fails("kernels", products + "s,NVIDIA H200,x,bfloat16,8,8,8,1\ns,NVIDIA H200,x,bfloat16,8,8,8,nan\n",
-          "bad.csv: line 3: latency_us is not finite");
-    fails("kernels", products + "s,NVIDIA H200,x,fp8_block,8,-8,8,1\n", "bad.csv: line 2: n is negative");
+    fails("kernels", products + "s,NVIDIA H200,x,fp8_block,8,-8,8,1\ns,NVIDIA H200,x,fp8_block,8,8,x,1\n",
+          "no row can be read: n is negative (bad.csv line 2: '-8')");
+    fails("collectives", "gpu,nodes,gpus_per_node,collective,size_bytes\nL40S,1,8,all_reduce,big\n",
+          "no row can be read: size_bytes is not a number (bad.csv line 2: 'big')");
+    fails("serving", "model,gpu,tp\nllama-3.1-8b,H100,two\n", "no row can be read: tp is not a number");
     fails("collectives", "a,b\n1,2\n", "the header lacks");
     fails("collectives", sextant::read_text_file(kinds[0].excerpt), "the header lacks");
     fails("collectives", "# nThread 1 nGpus 8 minBytes 8\n#\n",
@@ -100,6 +102,17 @@ TEST_CASE("validate kernels and collectives: bad input is one sentence with file
         CHECK(run_sextant({"validate", kind}).code == 2);
         CHECK(run_sextant({"validate", kind, kinds[0].excerpt, "--profile", "no-such-profile"}).code == 2);
     }
+}
+
+TEST_CASE("validate kernels and collectives: a cell that cannot be read costs its row, and the report says which") {
+    ScratchFolder const scratch("validate_time_cells");
+    std::string const row = "s,NVIDIA H200,x,bfloat16,4096,4096,4096,";
+    std::string const file = scratch.file("few.csv", "source_ref,device,kernel_source,dtype,m,n,k,latency_us\n" + row +
+                                                         "200\n" + row + "fast\n" + row + "slow\n");
+    RunResult const run = run_sextant({"validate", "kernels", file});
+    CHECK(run.code == 0);
+    CHECK_THAT(run.out, contains("2  latency_us is not a number (few.csv line 3: 'fast')"));
+    CHECK_THAT(run.out, contains("overall"));
 }
 
 TEST_CASE("validate kernels and collectives: --profile replaces the hardware, --max-median decides the exit code") {

@@ -234,16 +234,27 @@ TEST_CASE("collective rows: a time that the bandwidths contradict is left out") 
     CHECK(predicted(dgx, "all_gather,1024,30,0.03,0.03,,,").skip_reason.empty());  // 0.034, in two decimals
 }
 
-TEST_CASE("collective rows: a cell that is no number, negative or not finite names file and line") {
-    for (char const* tail : {"all_reduce,-inf,1,1,1,1,1,1", "all_reduce,-8,1,1,1,1,1,1", "all_reduce,8,-1,1,1,1,1,1",
-                             "all_reduce,1 MiB,1,1,1,1,1,1", "reduce,8,x,1,1,1,1,1"}) {
-        CHECK_THROWS_AS(predicted("L40S,1,4,4,PCIe Gen4,none", tail), InputError);
-        try {
-            predicted("L40S,1,4,4,PCIe Gen4,none", tail);
-        } catch (InputError const& error) {
-            CHECK_THAT(std::string(error.what()), contains("t.csv: line 2: "));
-        }
+TEST_CASE("collective rows: a cell that is no number, negative or not finite skips the row, with file and line") {
+    for (auto const& [tail, reason] : {std::pair{"all_reduce,inf,1,1,1,1,1,1", "size_bytes is not finite"},
+                                       {"all_reduce,-8,1,1,1,1,1,1", "size_bytes is negative"},
+                                       {"all_reduce,8,-1,1,1,1,1,1", "time_us_oop is negative"},
+                                       {"all_reduce,1 mile,1,1,1,1,1,1", "size_bytes is not a number"},
+                                       {"reduce,8,x,1,1,1,1,1", "time_us_oop is not a number"}}) {
+        RowPrediction const p = predicted("L40S,1,4,4,PCIe Gen4,none", tail);
+        CHECK(p.skip_reason == reason);
+        CHECK_THAT(p.unreadable, contains("t.csv line 2: '"));
+        CHECK_FALSE(p.time);
     }
+}
+
+TEST_CASE("collective rows: sizes with units and Python's None are read") {
+    std::string const l40s = "L40S,1,4,4,PCIe Gen4,none";
+    auto const plain = predicted(l40s, "all_reduce,1073741824,90000,,,80000,,");
+    for (char const* size : {"1G", "1 GiB", "1024M"})
+        CHECK(predicted(l40s, "all_reduce," + std::string(size) + ",90000,,,80000,,").time == plain.time);
+    auto const none = predicted(l40s, "all_reduce,1073741824,90000,,,None,None,None");
+    CHECK(none.time == plain.time);
+    CHECK(none.measured_time->in(units::ms) == Approx(90));
 }
 
 TEST_CASE("collective excerpt: sums agree, and large messages are met within a quarter in the median") {
