@@ -1,6 +1,7 @@
 #include "calibrate/import/importer.hpp"
 
 #include "core/error.hpp"
+#include "core/measurements/stated_format.hpp"
 #include "core/nearest.hpp"
 #include "core/text.hpp"
 
@@ -167,31 +168,8 @@ bool header_has(std::string_view text, std::initializer_list<std::string_view> c
 }
 
 std::string table_dtype(std::string_view name) {
-    struct Spelling {
-        std::string_view foreign;
-        std::string_view ours;
-    };
-    constexpr Spelling spellings[] = {
-        {"bf16", "bfloat16"},
-        {"c10::bfloat16", "bfloat16"},
-        {"__nv_bfloat16", "bfloat16"},
-        {"fp16", "float16"},
-        {"f16", "float16"},
-        {"half", "float16"},
-        {"c10::half", "float16"},
-        {"__half", "float16"},
-        {"fp32", "float32"},
-        {"f32", "float32"},
-        {"float", "float32"},
-        {"e4m3", "fp8"},
-        {"c10::float8_e4m3fn", "fp8"},
-        {"f8e4m3", "fp8"},
-        {"__nv_fp8_e4m3", "fp8"},
-    };
-    std::string const lower = lower_case(name);
-    for (Spelling const& spelling : spellings)
-        if (lower == spelling.foreign) return std::string(spelling.ours);
-    return lower;
+    GemmFormat const* const format = stated_format(name);
+    return format != nullptr ? std::string(format->alias) : lower_case(name);
 }
 
 }  // namespace sextant

@@ -2,6 +2,7 @@
 #include "core/is_one_of.hpp"
 #include "core/measurements/bench_row.hpp"
 #include "core/measurements/kernel_row.hpp"
+#include "core/measurements/stated_format.hpp"
 #include "core/spec/kernel_calibration.hpp"
 
 #include <fmt/format.h>
@@ -25,13 +26,11 @@ std::int64_t size(RowCells const& row, char const* column) { return need(row.cou
 
 void read_product(RowCells const& row, std::string const& kernel, KernelCase& out) {
     if (!is_one_of(plain_products, kernel)) throw RowSkip(fmt::format("no fit of the product '{}'", kernel));
-    std::string const dtype = row.stated("dtype");
-    GemmFormat const* const format = find_gemm_format(dtype == "e4m3" ? "fp8" : dtype);
-    if (format == nullptr) throw RowSkip(fmt::format("unknown number format '{}'", dtype.substr(0, 40)));
-    out.variant = format->name;
+    GemmFormat const& format = needed_format(row.stated("dtype"));
+    out.variant = format.name;
     out.quantised = Quantised::before;
-    out.kind = fmt::format("product {}", format->name);
-    out.what = Gemm{.m = size(row, "m"), .n = size(row, "n"), .k = size(row, "k"), .precision = format->precision};
+    out.kind = fmt::format("product {}", format.name);
+    out.what = Gemm{.m = size(row, "m"), .n = size(row, "n"), .k = size(row, "k"), .precision = format.precision};
 }
 
 /// The library behind kernels/train_step/attention.py's "sdpa_cudnn_backward"; empty: a kernel of the benchmark's own.

@@ -1,7 +1,9 @@
 #include "core/measurements/kernel_row.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/measurements/bench_row.hpp"
+#include "core/measurements/stated_format.hpp"
 #include "core/ops/work.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "core/text.hpp"
@@ -36,7 +38,7 @@ void require_agreement(RowCells const& row, Gemm const& gemm, std::optional<Seco
 }
 
 void read_product(RowCells const& row, KernelCase& out) {
-    std::string const dtype = lower_case(row.stated("dtype"));
+    std::string const dtype = row.stated("dtype");
     out.measured = microseconds(row.number("latency_us"));
     Gemm gemm;
     auto const m = row.count("m");
@@ -45,13 +47,12 @@ void read_product(RowCells const& row, KernelCase& out) {
     gemm.m = need(m, "m");
     gemm.n = need(n, "n");
     gemm.k = need(k, "k");
-    GemmFormat const* const format = find_gemm_format(dtype == "half" ? "fp16" : dtype);
-    if (format == nullptr) throw RowSkip(fmt::format("unknown number format '{}'", dtype.substr(0, 40)));
-    gemm.precision = format->precision;
+    GemmFormat const& format = needed_format(dtype);
+    gemm.precision = format.precision;
     if (row.text("quantised") == "before") out.quantised = Quantised::before;
     require_agreement(row, gemm, out.measured);
-    out.variant = format->name;
-    out.kind = fmt::format("product {}", format->name);
+    out.variant = format.name;
+    out.kind = fmt::format("product {}", format.name);
     out.what = gemm;
 }
 
@@ -61,16 +62,27 @@ struct AttentionFormat {
 };
 
 AttentionFormat attention_format(std::string const& dtype) {
-    if (dtype == "bfloat16" || dtype == "float16" || dtype == "bf16" || dtype == "fp16") return {"bf16", 2};
-    if (dtype == "fp8") return {"fp8", 1};
-    throw RowSkip(fmt::format("unknown number format '{}'", dtype.substr(0, 40)));
+    std::string_view const name = needed_format(dtype).name;
+    if (name == "bf16" || name == "fp16") return {"bf16", 2};
+    if (name == "fp8") return {name, 1};
+    throw RowSkip(fmt::format("no model of attention in {}", name));
+}
+
+/// Kinds of attention in the tables' words, and what else they are called.
+enum class AttentionKind : std::uint8_t { prefill, decode };
+
+AttentionKind attention_kind(std::string const& kind) {
+    if (kind == "context" || kind == "prefill") return AttentionKind::prefill;
+    if (kind == "generation" || kind == "decode") return AttentionKind::decode;
+    throw RowSkip(fmt::format("unknown kind of attention '{}'", kind.substr(0, 40)));
 }
 
 void read_attention(RowCells const& row, KernelCase& out) {
-    std::string const kind = lower_case(row.stated("kind"));
-    std::string const dtype = lower_case(row.stated("attn_dtype"));
-    AttentionFormat const compute = attention_format(dtype);
-    AttentionFormat const cache = attention_format(lower_case(row.stated("kv_dtype")));
+    AttentionKind const kind = attention_kind(lower_case(row.stated("kind")));
+    AttentionFormat const compute = attention_format(row.stated("attn_dtype"));
+    std::string const of_cache = row.stated("kv_dtype");
+    // Engines' word for the format that the model has.
+    AttentionFormat const cache = lower_case(of_cache) == "auto" ? compute : attention_format(of_cache);
     out.measured = microseconds(row.number("latency_us"));
     std::int64_t const batch = needed(row, "batch");
     std::int64_t const length = needed(row, "isl");
@@ -80,7 +92,7 @@ void read_attention(RowCells const& row, KernelCase& out) {
     std::int64_t const head_dim = needed(row, "head_dim");
     if (heads % kv_heads != 0) throw RowSkip("num_heads is no multiple of num_kv_heads");
     out.variant = fmt::format("{}/{}", compute.name, cache.name);
-    if (kind == "generation") {
+    if (kind == AttentionKind::decode) {
         out.what = DecodeAttention{.batch = batch,
                                    .heads = heads,
                                    .kv_heads = kv_heads,
@@ -90,7 +102,6 @@ void read_attention(RowCells const& row, KernelCase& out) {
         out.kind = "decode " + out.variant;
         return;
     }
-    if (kind != "context") throw RowSkip(fmt::format("unknown kind of attention '{}'", kind.substr(0, 40)));
     out.what = Attention{.batch = batch,
                          .heads = heads,
                          .kv_heads = kv_heads,
@@ -102,6 +113,10 @@ void read_attention(RowCells const& row, KernelCase& out) {
     out.kind = "prefill " + out.variant;
 }
 
+/// Letters and digits of what FlashAttention-2 is called ("flash_attn_2", "FA2"), and of kernels for newer devices.
+constexpr std::array flash_2{"flashattention2", "flashattn2", "fa2"};
+constexpr std::array newer_flash{"flashattention3", "flashattn3", "fa3", "cudnn"};
+
 void read_published(RowCells const& row, KernelCase& out) {
     std::string const kernel = row.stated("kernel");
     std::string const pass = row.stated("pass");
@@ -111,7 +126,8 @@ void read_published(RowCells const& row, KernelCase& out) {
     std::int64_t const heads = needed(row, "num_heads");
     std::int64_t const head_dim = needed(row, "head_dim");
     bool const causal = row.flag("causal").value_or(false);
-    bool const in_memory = kernel == "PyTorch";
+    std::string const library = letters_and_digits(kernel);
+    bool const in_memory = library == "pytorch";
     // With the scores in memory the whole square is computed, and a fused softmax masks in passing.
     if (in_memory && causal) throw RowSkip("no model of attention that adds a mask in 16 bits");
     Attention attention{.batch = batch,
@@ -124,12 +140,13 @@ void read_published(RowCells const& row, KernelCase& out) {
                         .causal = causal ? Switch::on : Switch::off};
     if (in_memory) {
         attention.kernel = AttentionKernel::unfused;
-    } else if (kernel != "FlashAttention-2" && kernel != "FlashAttention-3" && lower_case(kernel) != "cudnn") {
+    } else if (!is_one_of(flash_2, library) && !is_one_of(newer_flash, library)) {
         throw RowSkip(fmt::format("no model of the kernel {}", kernel.substr(0, 40)));
     }
-    if (lower_case(row.text("dtype")).starts_with("fp8"))
+    if (GemmFormat const* const format = stated_format(row.text("dtype"));
+        format != nullptr && format->precision == Precision::fp8)
         throw RowSkip("no model of a training step's attention in fp8");
-    if (kernel == "FlashAttention-2") out.library = flash_attention_2;
+    if (is_one_of(flash_2, library)) out.library = flash_attention_2;
     if (pass == "fwd+bwd")
         out.passes = TimedPasses::both;
     else if (pass == "bwd")

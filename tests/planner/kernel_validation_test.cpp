@@ -210,6 +210,54 @@ TEST_CASE("kernel rows: a cell that is no number, negative or not finite skips t
     }
 }
 
+TEST_CASE("kernel rows: formats in the words of PyTorch, CUDA and engines are those of the tables") {
+    auto const time = [](std::string const& dtype) {
+        RowPrediction const p = product("NVIDIA H100 80GB HBM3", dtype, "4096,8192,1024,100");
+        INFO(dtype << ": " << p.skip_reason);
+        CHECK(p.time);
+        return p.time;
+    };
+    for (char const* dtype : {"torch.bfloat16", "BF16", "c10::BFloat16", "__nv_bfloat16"})
+        CHECK(time(dtype) == time("bfloat16"));
+    for (char const* dtype : {"half", "torch.float16", "c10::Half"})
+        CHECK(time(dtype) == time("float16"));
+    for (char const* dtype : {"fp8_e4m3", "float8_e4m3fn", "torch.float8_e4m3fn", "e4m3"})
+        CHECK(time(dtype) == time("fp8"));
+    CHECK(time("w8a8") == time("sq"));
+    CHECK(time("W4A16") == time("int4_wo"));
+    CHECK(product("NVIDIA H100 80GB HBM3", "mxfp8", "4096,8192,1024,100").skip_reason ==
+          "no model of kernels in mxfp8");
+    CHECK(product("NVIDIA H100 80GB HBM3", "posit16", "4096,8192,1024,100").skip_reason ==
+          "unknown number format 'posit16'");
+}
+
+TEST_CASE("kernel rows: attention as engines call its kinds, formats and libraries") {
+    auto const served = [](std::string const& kind, std::string const& formats) {
+        RowPrediction const p =
+            predicted(attention_header, "s,H100-SXM5-80GB," + kind + "," + formats + ",8,2048,0,32,8,128,300");
+        INFO(kind << " " << formats << ": " << p.skip_reason);
+        CHECK(p.time);
+        return p.time;
+    };
+    CHECK(served("prefill", "bfloat16,bfloat16") == served("context", "bfloat16,bfloat16"));
+    CHECK(served("decode", "bfloat16,bfloat16") == served("generation", "bfloat16,bfloat16"));
+    CHECK(served("decode", "half,auto") == served("decode", "bf16,bf16"));
+    CHECK(served("decode", "fp8,auto") == served("decode", "fp8,fp8"));
+    CHECK(served("decode", "torch.bfloat16,fp8_e4m3") == served("decode", "bf16,fp8"));
+    CHECK(predicted(attention_header, "s,H100-SXM5-80GB,decode,int8,int8,8,2048,0,32,8,128,300").skip_reason ==
+          "no model of attention in int8");
+    auto const published = [](std::string const& kernel, std::string const& dtype) {
+        return predicted(published_header, "s,H100-SXM5-80GB," + kernel + "," + dtype + ",fwd,1,128,8192,2,16,400,");
+    };
+    for (char const* kernel : {"FA2", "flash_attn_2", "flash-attn 2"})
+        CHECK(published(kernel, "bf16").time == published("FlashAttention-2", "bf16").time);
+    for (char const* kernel : {"FA3", "flash_attn_3", "flash-attention 3"})
+        CHECK(published(kernel, "bf16").time == published("FlashAttention-3", "bf16").time);
+    CHECK(published("FA2", "bf16").time > published("FA3", "bf16").time);
+    CHECK(published("flash_attn_1", "bf16").skip_reason == "no model of the kernel flash_attn_1");
+    CHECK(published("FA3", "float8_e4m3fn").skip_reason == "no model of a training step's attention in fp8");
+}
+
 TEST_CASE("kernel rows: flags as Python prints them, bytes with a unit") {
     auto const attention = [](std::string const& causal) {
         return predicted(published_header,
