@@ -1,6 +1,5 @@
 #include "calibrate/kernel_measurement.hpp"
 
-#include "core/ops/work.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/training_attention.hpp"
 
@@ -13,7 +12,7 @@
 namespace sextant {
 
 std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device) {
-    if (!row.measured || row.variant.empty()) return std::nullopt;
+    if (!row.measured || row.variant.empty() || row.latent) return std::nullopt;
     KernelMeasurement out{.row = row, .device = &device, .kind = KernelKind::gemm, .variant = row.variant};
     if (std::holds_alternative<Gemm>(row.what)) {
         if (!device.multiplies(*find_gemm_format(row.variant))) return std::nullopt;
@@ -27,10 +26,6 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
         out.variant += fmt::format("/{}", name_of(sharing_of(std::get<DecodeAttention>(row.what))));
     }
     return out;
-}
-
-double timed_flops(Attention const& shape, TimedPasses passes) {
-    return timed_work(passes) * work_of(Op{.name = "attention", .what = shape}, Pass::forward).executed.base();
 }
 
 namespace {

@@ -21,11 +21,8 @@ struct KernelMeasurement {
 };
 
 /// The row as a measurement; nothing for one that no model here is fitted to (published attention figures, rows without
-/// a time, formats the device has no peak for).
+/// a time, formats the device has no peak for, latent attention).
 std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device);
-
-/// FLOPs of fused attention in the passes that a row has timed.
-double timed_flops(Attention const& shape, TimedPasses passes);
 
 /// Whether decodes of these rows that read several times what the last-level cache holds do so faster than memory can
 /// bring it, one in four or more: their kernel cannot have read what the table says.

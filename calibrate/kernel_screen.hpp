@@ -13,11 +13,10 @@ namespace sextant {
 /// no new evidence. Returns how many.
 std::size_t drop_repeats(std::vector<KernelMeasurement>& rows);
 
-/// Drops rows of one's own device that cannot be of it, and says how many for which reason: decodes and memory-bound
-/// kernels far larger than its cache at more than twice its memory's rate, smaller ones at 20 times that, products and
-/// prefills at more than four times its peak, kernels shorter than a launch, and kernels that its own calibration has
-/// off by more than four times from what that says. @throws InputError when that is most of the rows, or when most
-/// large ones of a kernel reach less than 0.2 % of what the device can do: their unit is wrong, or the device.
+/// Drops rows of one's own device that cannot be of it, and says how many for which reason: those that `why_too_fast`
+/// names, and kernels that its own calibration has off by more than four times from what that says. @throws InputError
+/// when that is most of the rows, or when most large ones of a kernel reach less than 0.2 % of what the device can do:
+/// their unit is wrong, or the device.
 std::map<std::string, std::size_t> drop_impossible(std::vector<KernelMeasurement>& rows);
 
 }  // namespace sextant

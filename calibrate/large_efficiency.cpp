@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/quantile.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/kernel_limits.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -359,6 +359,30 @@ KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view va
     return out;
 }
 
+DecodeAttention latent_shape(LatentDecode const& latent) {
+    constexpr std::int64_t most_shared = 32;
+    return {.batch = latent.batch,
+            .heads = std::min(latent.heads, most_shared),
+            .kv_heads = 1,
+            .keys = latent.keys,
+            .head_dim = (latent.kv_rank + latent.rope_head_dim) / 2,
+            .cache_bytes = latent.cache_bytes};
+}
+
+KernelEstimate estimate_latent_decode(LatentDecode const& latent, std::string_view variant,
+                                      AcceleratorProfile const& accelerator, CacheState cache) {
+    KernelEstimate out = estimate_decode(latent_shape(latent), variant, accelerator, cache, GroupedHeads::shared);
+    double const flops = 2.0 * static_cast<double>(latent.batch * latent.keys * latent.heads) *
+                         static_cast<double>(2 * latent.kv_rank + latent.rope_head_dim);
+    double const peak = accelerator.peak_of(two_byte_precision(accelerator)).value.base() *
+                        accelerator.attention_forward_efficiency.value;
+    out.time = std::max(out.time, flops / peak * units::s);
+    // What was measured are heads with keys and values of their own.
+    out.factors = assumed_kernel_factors;
+    if (out.support != KernelSupport::assumed) out.support = KernelSupport::by_class;
+    return out;
+}
+
 KernelEstimate estimate_memory_kernel(Bytes moved, std::string_view variant, AcceleratorProfile const& accelerator,
                                       CacheState cache) {
     Choice const choice = choose(accelerator, KernelKind::memory, variant);

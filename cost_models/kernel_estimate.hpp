@@ -61,6 +61,24 @@ KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view va
                                AcceleratorProfile const& accelerator, CacheState cache,
                                GroupedHeads kernels = GroupedHeads::narrow);
 
+/// One decode step of multi-head latent attention: all heads read one latent of `kv_rank` values and the rotated part
+/// of the keys, for each sequence and key.
+struct LatentDecode {
+    std::int64_t batch = 0;
+    std::int64_t heads = 0;
+    std::int64_t keys = 0;
+    std::int64_t kv_rank = 0;
+    std::int64_t rope_head_dim = 0;
+    double cache_bytes = 2;  ///< of one value
+};
+
+/// As one key-value head of which half is "values"; the kernel shares it among as many heads as its tiles hold.
+DecodeAttention latent_shape(LatentDecode const& latent);
+
+/// By `decode_model` of that shape, and no quicker than the arithmetic of all heads at the rate that attention reaches.
+KernelEstimate estimate_latent_decode(LatentDecode const& latent, std::string_view variant,
+                                      AcceleratorProfile const& accelerator, CacheState cache);
+
 /// A kernel bound by the memory it touches, by `memory_model` with the constants of this kernel ("rmsnorm bf16"), else
 /// of the device's memory-bound kernels all together.
 KernelEstimate estimate_memory_kernel(Bytes moved, std::string_view variant, AcceleratorProfile const& accelerator,

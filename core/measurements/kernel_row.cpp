@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 namespace sextant {
@@ -71,6 +73,13 @@ AttentionFormat attention_format(std::string const& dtype) {
 /// Kinds of attention in the tables' words, and what else they are called.
 enum class AttentionKind : std::uint8_t { prefill, decode };
 
+/// Whether one key-value head is the latent of multi-head latent attention, of 576 (DeepSeek-V2 and V3: 512 + 64) or
+/// 288 values (MiniCPM3: 256 + 32). One of 512 is keys and values of that size apart, as the published decodes of such
+/// on B200 are timed.
+bool is_latent(std::int64_t kv_heads, std::int64_t head_dim) {
+    return kv_heads == 1 && head_dim > 256 && !std::has_single_bit(static_cast<std::uint64_t>(head_dim));
+}
+
 AttentionKind attention_kind(std::string const& kind) {
     if (kind == "context" || kind == "prefill") return AttentionKind::prefill;
     if (kind == "generation" || kind == "decode") return AttentionKind::decode;
@@ -100,6 +109,12 @@ void read_attention(RowCells const& row, KernelCase& out) {
                                    .head_dim = head_dim,
                                    .cache_bytes = cache.bytes};
         out.kind = "decode " + out.variant;
+        out.latent = is_latent(kv_heads, head_dim);
+        if (out.latent) {
+            out.kind += " latent";
+            out.assumptions.emplace_back(
+                "one key-value head of such a size is a latent, whose values are among its keys");
+        }
         return;
     }
     out.what = Attention{.batch = batch,
@@ -116,6 +131,7 @@ void read_attention(RowCells const& row, KernelCase& out) {
 /// Letters and digits of what FlashAttention-2 is called ("flash_attn_2", "FA2"), and of kernels for newer devices.
 constexpr std::array flash_2{"flashattention2", "flashattn2", "fa2"};
 constexpr std::array newer_flash{"flashattention3", "flashattn3", "fa3", "cudnn"};
+constexpr std::array words_of_fp8{"fp8", "float8", "e4m3", "e5m2"};
 
 void read_published(RowCells const& row, KernelCase& out) {
     std::string const kernel = row.stated("kernel");
@@ -143,8 +159,9 @@ void read_published(RowCells const& row, KernelCase& out) {
     } else if (!is_one_of(flash_2, library) && !is_one_of(newer_flash, library)) {
         throw RowSkip(fmt::format("no model of the kernel {}", kernel.substr(0, 40)));
     }
-    if (GemmFormat const* const format = stated_format(row.text("dtype"));
-        format != nullptr && format->precision == Precision::fp8)
+    std::string const dtype = lower_case(row.text("dtype"));
+    if (std::any_of(words_of_fp8.begin(), words_of_fp8.end(),
+                    [&](auto w) { return dtype.find(w) != std::string::npos; }))
         throw RowSkip("no model of a training step's attention in fp8");
     if (is_one_of(flash_2, library)) out.library = flash_attention_2;
     if (pass == "fwd+bwd")

@@ -46,6 +46,7 @@ struct KernelCase {
     std::variant<Gemm, Attention, DecodeAttention, MemoryKernel> what;
     CacheState cache = CacheState::hot;
     Quantised quantised = Quantised::with_product;
+    bool latent = false;  ///< a decode whose heads read one latent, whose values are among its keys
     TimedPasses passes = TimedPasses::forward;
     std::string
         library;  ///< of attention as a training step runs it: whose kernel, as `training_library`; empty: the fastest

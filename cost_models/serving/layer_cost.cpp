@@ -337,22 +337,18 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
                               .keys = std::max<std::int64_t>(1, keys),
                               .head_dim = a.head_dim,
                               .cache_bytes = bytes_per_value(what_.plan.cache)};
+        Seconds time;
         if (a.latent) {
-            // All heads read one latent of kv_rank + rope values, as one key-value head of which half is "values"; the
-            // kernel shares it among as many heads as its tiles hold.
-            constexpr std::int64_t most_shared = 32;
-            shape.kv_heads = 1;
-            shape.heads = std::min(heads, most_shared);
-            shape.head_dim = (a.latent->kv_rank + a.latent->rope_head_dim) / 2;
-        }
-        GroupedHeads const kernels = a.latent ? GroupedHeads::shared : what_.engine.grouped_heads;
-        Seconds time = estimate_decode(shape, variant, device_, CacheState::cold, kernels).time;
-        if (a.latent) {
-            double const flops = 2.0 * static_cast<double>(sequences * keys * heads) *
-                                 static_cast<double>(2 * a.latent->kv_rank + a.latent->rope_head_dim);
-            double const peak =
-                device_.peak_of(two_byte_precision(device_)).value.base() * device_.attention_forward_efficiency.value;
-            time = std::max(time, flops / peak * units::s);
+            LatentDecode const latent{.batch = sequences,
+                                      .heads = heads,
+                                      .keys = shape.keys,
+                                      .kv_rank = a.latent->kv_rank,
+                                      .rope_head_dim = a.latent->rope_head_dim,
+                                      .cache_bytes = shape.cache_bytes};
+            shape = latent_shape(latent);
+            time = estimate_latent_decode(latent, variant, device_, CacheState::cold).time;
+        } else {
+            time = estimate_decode(shape, variant, device_, CacheState::cold, what_.engine.grouped_heads).time;
         }
         time = std::max(time, widening(shape));
         if (a.index && context > a.index->chosen) time += index_step(sequences, context);

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
+#include "cost_models/kernel_limits.hpp"
 #include "cost_models/kernel_time.hpp"
 #include "cost_models/training_attention.hpp"
 #include "planner/validation/kernel_doubts.hpp"
@@ -64,7 +65,8 @@ std::pair<KernelKind, std::string> fit_key(KernelCase const& c, AcceleratorProfi
     if (std::holds_alternative<Gemm>(c.what)) return {product_kind(accelerator), c.variant};
     if (std::holds_alternative<Attention>(c.what)) return {KernelKind::prefill, c.variant};
     if (auto const* decode = std::get_if<DecodeAttention>(&c.what))
-        return {KernelKind::decode, fmt::format("{}/{}", c.variant, name_of(sharing_of(*decode)))};
+        return {KernelKind::decode,
+                fmt::format("{}/{}", c.variant, c.latent ? "latent" : name_of(sharing_of(*decode)))};
     return {KernelKind::memory, c.variant};
 }
 
@@ -84,6 +86,17 @@ FrameworkTiming kernel_alone() {
 }
 
 namespace {
+
+/// assumed: eight ninths are the latent and the rest is the rotated part, as of DeepSeek's 576 and MiniCPM3's 288
+LatentDecode latent_of(DecodeAttention const& a) {
+    std::int64_t const rank = a.head_dim * 8 / 9;
+    return {.batch = a.batch,
+            .heads = a.heads,
+            .keys = a.keys,
+            .kv_rank = rank,
+            .rope_head_dim = a.head_dim - rank,
+            .cache_bytes = a.cache_bytes};
+}
 
 bool has_own_fit(KernelCase const& c, AcceleratorProfile const& accelerator) {
     auto const& own = accelerator.kernels;
@@ -130,6 +143,7 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
                     .support = support_of_training_attention(a, accelerator)};
         }
         KernelEstimate operator()(DecodeAttention const& a) const {
+            if (c.latent) return estimate_latent_decode(latent_of(a), c.variant, accelerator, c.cache);
             return estimate_decode(a, c.variant, accelerator, c.cache);
         }
         KernelEstimate operator()(MemoryKernel const& k) const {
@@ -203,6 +217,10 @@ ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row, std::o
         if (!calibrated_.empty() && std::none_of(calibrated_.begin(), calibrated_.end(), is_it))
             throw RowSkip(fmt::format("of another device than the calibration ({})", accelerator->name));
         KernelEstimate const estimate = predicted_time(c, *accelerator);
+        AcceleratorProfile const* const named = known_accelerator(c.device);
+        bool const is_of_device = named == nullptr || named->name == accelerator->name;
+        if (is_of_device && !why_too_fast(c, *accelerator).empty())
+            throw RowSkip("faster than the device can be: is the time in another unit?");
         p.time = estimate.time;
         RowGroup const split = split_of(c, *accelerator);
         TimeInterval const factors = split.order == by_others ? widened(estimate.factors) : estimate.factors;

@@ -35,6 +35,17 @@ std::vector<KernelMeasurement> decodes(AcceleratorProfile const& device, double 
 
 }  // namespace
 
+TEST_CASE("a decode over a latent is no measurement of the kernels that are fitted") {
+    AcceleratorProfile const device = find_accelerator("h100-sxm", "test");
+    KernelCase row;
+    row.what = DecodeAttention{.batch = 8, .heads = 16, .kv_heads = 1, .keys = 4096, .head_dim = 576};
+    row.variant = "bf16/bf16";
+    row.measured = 100 * units::us;
+    CHECK(kernel_measurement(row, device));
+    row.latent = true;
+    CHECK_FALSE(kernel_measurement(row, device));
+}
+
 TEST_CASE("drop_impossible: kernels near what the device's calibration says stay, a table in another unit is refused") {
     AcceleratorProfile const device = find_accelerator("h100-sxm", "test");
     for (double const factor : {0.5, 1.0, 2.0}) {

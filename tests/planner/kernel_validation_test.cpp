@@ -255,7 +255,43 @@ TEST_CASE("kernel rows: attention as engines call its kinds, formats and librari
         CHECK(published(kernel, "bf16").time == published("FlashAttention-3", "bf16").time);
     CHECK(published("FA2", "bf16").time > published("FA3", "bf16").time);
     CHECK(published("flash_attn_1", "bf16").skip_reason == "no model of the kernel flash_attn_1");
-    CHECK(published("FA3", "float8_e4m3fn").skip_reason == "no model of a training step's attention in fp8");
+    for (char const* dtype : {"float8_e4m3fn", "fp8", "FP8 e5m2"})
+        CHECK(published("FA3", dtype).skip_reason == "no model of a training step's attention in fp8");
+}
+
+TEST_CASE("kernel rows: one key-value head of 576 is a latent that all heads read once") {
+    auto const decode = [](std::string const& cells) {
+        CsvTable const table =
+            parse_csv(attention_header + "s,H100-SXM5-80GB,generation,bfloat16,bfloat16," + cells + "\n", "t.csv");
+        return KernelPredictor().predict(table).at(0);
+    };
+    ScoredRow const row = decode("64,4097,0,128,1,576,150");
+    REQUIRE(row.prediction.time);
+    double const read = 64.0 * 4097 * 576 * 2 / 3.35e12;  // one latent for each sequence and key
+    double const work = 2.0 * 64 * 4097 * 128 * (2 * 512 + 64) / 989.4e12;
+    CHECK(row.prediction.time->base() > std::max(read, work));
+    CHECK(row.prediction.time->base() < 2.5 * std::max(read, work));
+    CHECK_THAT(row.prediction.assumptions.at(0), contains("is a latent"));
+    CHECK_THAT(row.doubt, contains("measurements of other devices or kernels"));
+    // Sixteen heads of a rank in eight read as much, and keys and values of 512 are apart.
+    CHECK(*decode("64,4097,0,16,1,576,150").prediction.time > read * units::s);
+    CHECK(decode("64,4097,0,8,1,512,300").prediction.assumptions.empty());
+    CHECK(decode("64,4097,0,8,1,512,300").prediction.time->base() > 1.7 * read * 512 / 576);
+}
+
+TEST_CASE("kernel rows: a time that the device cannot reach is of another unit, and left out") {
+    std::string const in_ms = "faster than the device can be: is the time in another unit?";
+    CHECK(product("H100", "bf16", "8192,8192,8192,1.5").skip_reason == in_ms);
+    CHECK(product("H100", "bf16", "8192,8192,8192,1500").skip_reason.empty());
+    CHECK(predicted(attention_header, "s,H100,generation,bf16,bf16,64,4097,0,32,8,128,0.4").skip_reason == in_ms);
+    CHECK(
+        predicted("source_ref,device,kernel,dtype,bytes_moved,latency_us\n", "s,H100,copy,bf16,1GB,0.6").skip_reason ==
+        in_ms);
+    // Another device's rows on this one are no slip.
+    CHECK(KernelPredictor("l4")
+              .predict(parse_csv(product_header + "s,H100,x,bf16,8192,8192,8192,1500\n", "t.csv"))
+              .at(0)
+              .prediction.skip_reason.empty());
 }
 
 TEST_CASE("kernel rows: flags as Python prints them, bytes with a unit") {
