@@ -116,8 +116,7 @@ void read_while_busy(BusyClocks& clocks, NcclGroup& group, std::string const& co
 Timing measure(NcclGroup& group, std::string const& collective, StopRule const& rule) {
     BusyClocks clocks;
     auto const sample = [&] {
-        world().largest(
-            0);  // all processes start together: one that is late would be waited for by the clocks of others
+        world().largest(0);  // all start together: the others would time how late one is
         double const start = steady_seconds();
         for (int i = 0; i < in_a_row; ++i)
             group.enqueue(collective);
