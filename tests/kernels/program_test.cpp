@@ -1,6 +1,8 @@
 // The host backend for real: the program's own entry, writing files, on whatever machine this is.
 #include "kernels/program.hpp"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +21,8 @@ namespace {
 struct OutFile {
     std::string path;
     explicit OutFile(std::string const& name)
-        : path((std::filesystem::temp_directory_path() / ("sextant_bench_" + name)).string()) {
+        : path((std::filesystem::temp_directory_path() / ("sextant_bench_" + std::to_string(getpid()) + "_" + name))
+                   .string()) {
         std::filesystem::remove(path);
     }
     ~OutFile() { std::filesystem::remove(path); }
