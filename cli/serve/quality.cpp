@@ -3,6 +3,7 @@
 #include "cli/serve/options.hpp"
 #include "cli/serve/quality_report.hpp"
 #include "cli/serve/subcommand.hpp"
+#include "cli/view/rows_csv.hpp"
 #include "core/error.hpp"
 #include "core/measurements/bench_row.hpp"
 #include "core/spec/hardware_catalog.hpp"
@@ -101,10 +102,10 @@ int run(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, quality_json(report)); break;
         case Format::text: deliver(o.output, context, quality_text(report)); break;
-        case Format::markdown:
+        case Format::csv: deliver(o.output, context, rows_csv(quality_json(report), "choices")); break;
+        default:
             deliver(o.output, context, quality_table(report).markdown() + assumed_markdown(report.assumptions));
             break;
-        default: deliver(o.output, context, render(quality_table(report), format)); break;
     }
     bool const any = std::any_of(report.choices.begin(), report.choices.end(),
                                  [](FormatChoice const& c) { return c.timed() && !c.estimate.saturated; });

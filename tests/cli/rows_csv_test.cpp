@@ -25,7 +25,8 @@ TEST_CASE("rows_csv: columns are the paths of all objects, lists and nulls are l
     CHECK(sextant::cli::rows_csv(R"({"rows": []})", "rows") == "row\n");
 }
 
-TEST_CASE("plan, serve estimate, serve plan: CSV says to the last digit what JSON says", "[INV-12][long]") {
+TEST_CASE("plan, serve estimate, serve plan, serve quality: CSV says to the last digit what JSON says",
+          "[INV-12][long]") {
     struct Case {
         Arguments question;
         char const* list;
@@ -40,7 +41,8 @@ TEST_CASE("plan, serve estimate, serve plan: CSV says to the last digit what JSO
         {{"serve", "estimate", "-m", "llama-3.1-8b", "-c", "l40s-pcie", "--rate", "0.5,2,1000"}, "rows"},
         {{"serve", "estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--batch", "1,8"}, "rows"},
         {{"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm,l40s-pcie", "--rate", "4", "--requests", "500"},
-         "candidates"}};
+         "candidates"},
+        {{"serve", "quality", "-m", "llama-3.1-8b", "-c", "a100-sxm-80gb"}, "choices"}};
     for (Case const& c : cases) {
         Json const json = Json::parse(run_sextant(c.question + Arguments{"--format", "json"}).out);
         auto const lines = lines_of(run_sextant(c.question + Arguments{"--format", "csv"}).out);
