@@ -1,5 +1,6 @@
 #include "cli/shell/described_command.hpp"
 
+#include "cli/shell/value_spellings.hpp"
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
@@ -139,6 +140,7 @@ DescribedCommand describe_command(CommandEntry const& entry, CommandContext& con
     command.app->failure_message(CLI::FailureMessage::simple);
     command.action = entry.describe(*command.app, context);
     add_config_options(*command.app, *command.config);
+    accept_spellings(*command.app);
     return command;
 }
 

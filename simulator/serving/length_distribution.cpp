@@ -1,6 +1,7 @@
 #include "simulator/serving/length_distribution.hpp"
 
 #include "core/error.hpp"
+#include "core/token_count.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -11,14 +12,31 @@ namespace {
 
 constexpr double most_tokens = 1e8;
 
+[[noreturn]] void refuse(std::string_view text, std::string_view where) {
+    throw InputError("{}: '{}' is no length (1024, uniform:100-2000, lognormal:MEAN,CV or exponential:MEAN)", where,
+                     text);
+}
+
+void check_range(double value, std::string_view text, std::string_view where, double least, double most) {
+    if (!(value >= least && value <= most))
+        throw InputError("{}: {:g} in '{}' is out of range ({:g} to {:g})", where, value, text, least, most);
+}
+
+/// Tokens, at most `most_tokens`.
+double tokens_from(std::string_view part, std::string_view text, std::string_view where, double least) {
+    bool const begins_right =
+        !part.empty() && (part.front() == '-' || part.front() == '.' || (part.front() >= '0' && part.front() <= '9'));
+    if (!begins_right) refuse(text, where);
+    double const value = token_count_from(part, where);
+    check_range(value, text, where, least, most_tokens);
+    return value;
+}
+
 double number_from(std::string_view part, std::string_view text, std::string_view where, double least, double most) {
     double value = 0;
     auto const [end, problem] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (problem != std::errc{} || end != part.data() + part.size())
-        throw InputError("{}: '{}' is no length (1024, uniform:100-2000, lognormal:MEAN,CV or exponential:MEAN)", where,
-                         text);
-    if (!(value >= least && value <= most))
-        throw InputError("{}: {:g} in '{}' is out of range ({:g} to {:g})", where, value, text, least, most);
+    if (problem != std::errc{} || end != part.data() + part.size()) refuse(text, where);
+    check_range(value, text, where, least, most);
     return value;
 }
 
@@ -46,6 +64,16 @@ std::int32_t LengthDistribution::draw(RandomStream& random, std::int32_t limit, 
 
 double LengthDistribution::least() const { return kind == Kind::fixed ? mean : kind == Kind::uniform ? low : 1; }
 
+std::string LengthDistribution::spelling() const {
+    switch (kind) {
+        case Kind::fixed: break;
+        case Kind::uniform: return fmt::format("uniform:{}-{}", low, high);
+        case Kind::lognormal: return fmt::format("lognormal:{},{}", mean, variation);
+        case Kind::exponential: return fmt::format("exponential:{}", mean);
+    }
+    return fmt::format("{}", mean);
+}
+
 std::string LengthDistribution::words() const {
     switch (kind) {
         case Kind::fixed: break;
@@ -60,7 +88,7 @@ LengthDistribution length_distribution_from(std::string_view text, std::string_v
     LengthDistribution out;
     std::size_t const colon = text.find(':');
     if (colon == std::string_view::npos) {
-        out.mean = std::round(number_from(text, text, where, 1, most_tokens));
+        out.mean = std::round(tokens_from(text, text, where, 1));
         return out;
     }
     std::string_view const kind = text.substr(0, colon);
@@ -68,20 +96,18 @@ LengthDistribution length_distribution_from(std::string_view text, std::string_v
     if (kind == "uniform") {
         std::size_t const dash = std::min(rest.find('-'), rest.size());
         out.kind = LengthDistribution::Kind::uniform;
-        out.low = std::round(number_from(rest.substr(0, dash), text, where, 1, most_tokens));
-        out.high =
-            std::round(number_from(rest.substr(std::min(dash + 1, rest.size())), text, where, out.low, most_tokens));
+        out.low = std::round(tokens_from(rest.substr(0, dash), text, where, 1));
+        out.high = std::round(tokens_from(rest.substr(std::min(dash + 1, rest.size())), text, where, out.low));
     } else if (kind == "lognormal") {
         std::size_t const comma = std::min(rest.find(','), rest.size());
         out.kind = LengthDistribution::Kind::lognormal;
-        out.mean = number_from(rest.substr(0, comma), text, where, 1, most_tokens);
+        out.mean = tokens_from(rest.substr(0, comma), text, where, 1);
         out.variation = number_from(rest.substr(std::min(comma + 1, rest.size())), text, where, 0, 100);
     } else if (kind == "exponential") {
         out.kind = LengthDistribution::Kind::exponential;
-        out.mean = number_from(rest, text, where, 1, most_tokens);
+        out.mean = tokens_from(rest, text, where, 1);
     } else {
-        throw InputError("{}: '{}' is no length (1024, uniform:100-2000, lognormal:MEAN,CV or exponential:MEAN)", where,
-                         text);
+        refuse(text, where);
     }
     return out;
 }

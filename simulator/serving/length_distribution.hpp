@@ -22,10 +22,11 @@ struct LengthDistribution {
     [[nodiscard]] std::int32_t draw(RandomStream& random, std::int32_t limit, std::int64_t& clipped) const;
     /// No draw is below this.
     [[nodiscard]] double least() const;
-    [[nodiscard]] std::string words() const;  ///< "uniform 100 to 2000"
+    [[nodiscard]] std::string words() const;     ///< "uniform 100 to 2000"
+    [[nodiscard]] std::string spelling() const;  ///< "uniform:100-2000": what `length_distribution_from` reads
 };
 
-/// "1024", "uniform:100-2000", "lognormal:MEAN,CV", "exponential:MEAN".
+/// "1024", "8Ki", "uniform:100-2000", "lognormal:MEAN,CV", "exponential:MEAN".
 /// @throws InputError: another form, lengths that are not between one token and a hundred million.
 LengthDistribution length_distribution_from(std::string_view text, std::string_view where);
 
