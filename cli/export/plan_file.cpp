@@ -117,7 +117,9 @@ ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_
                       .engine = root.text("engine", ""),
                       .scheduler = root.text("scheduler", ""),
                       .plan = {},
-                      .memory_utilisation = {}};
+                      .memory_utilisation = {},
+                      .context = {}};
+    if (root.has("context")) out.context = root.integer("context");
     if (root.has("prompt") && root.has("output")) {
         std::int64_t const prompt = fixed_length(root.text("prompt"));
         std::int64_t const answer = fixed_length(root.text("output"));

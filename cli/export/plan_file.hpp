@@ -27,6 +27,7 @@ struct ServePlanFile {
     std::string engine, scheduler;  ///< empty: the file does not say
     ServingPlan plan;               ///< block size and imbalance are not in the file: the defaults
     std::optional<double> memory_utilisation;
+    std::optional<std::int64_t> context;  ///< longest request; nothing: the model's
     std::int64_t replicas = 1;
     std::int64_t request_length = 0;  ///< tokens of a prompt and its answer, 0: not all requests have the same
 };

@@ -44,6 +44,7 @@ void fill_from_file(Options& o, Given const& given) {
     if (!given("--cluster")) s.cluster = file.cluster;
     if (!given("--engine") && !file.engine.empty()) s.engine = file.engine;
     if (!given("--memory-utilisation") && file.memory_utilisation) s.memory_utilisation = file.memory_utilisation;
+    if (!given("--context")) s.context = file.context;
     if (!given("--tp")) s.tp = file.plan.tp;
     if (!given("--pp")) s.pp = file.plan.pp;
     if (!given("--ep")) s.ep = file.plan.ep;
@@ -90,7 +91,9 @@ ServeLaunch launch_of(Options const& o, ServingCase const& what) {
     launch.replicas = o.replicas;
     launch.memory = serving_memory(what);
     launch.request_length = o.request_length;
-    launch.checkpoint = find_stored_model(o.serve.model).checkpoint;
+    StoredModel const stored = find_stored_model(o.serve.model);
+    launch.checkpoint = stored.checkpoint;
+    launch.own_context = stored.model.max_positions;
     launch.run_weights = run_format(launch.checkpoint.weights, what.cluster.accelerator, what.engine).weights;
     launch.notes = notes_of(o, what);
     return launch;

@@ -80,6 +80,7 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
           {"block_tokens", plan.block_tokens},
           {"memory_utilisation", plan.memory_utilisation}}},
         {"fits", true},
+        {"context", report.what.model.max_positions},
         {"request",
          {{"prompt", report.request.prompt}, {"output", report.request.output}, {"cached", report.request.cached}}},
         {"memory",

@@ -16,6 +16,12 @@
 
 namespace sextant::cli {
 
+void add_context_option(CLI::App& app, std::optional<std::int64_t>& context) {
+    app.add_option("--context", context,
+                   "longest request, prompt and answer, as the engine's maximum length (default: the model's)")
+        ->option_text("TOKENS");
+}
+
 void add_serve_options(CLI::App& app, ServeOptions& o) {
     app.add_option("-m,--model", o.model, "model (see 'sextant models'), or a Hugging Face config.json")
         ->required()
@@ -49,6 +55,7 @@ void add_serve_options(CLI::App& app, ServeOptions& o) {
         ->option_text("N");
     app.add_option("--block-tokens", o.block_tokens, "tokens of a block of the paged cache (default: 16)")
         ->option_text("N");
+    add_context_option(app, o.context);
     app.add_option("--memory-utilisation", o.memory_utilisation,
                    "share of device memory the engine takes (default: the engine's)")
         ->option_text("SHARE");
@@ -89,6 +96,7 @@ ServingCase serving_case_from(ServeOptions const& o) {
                      .plan = {},
                      .engine = find_engine(o.engine, "--engine")};
     check_engine_vendor(what.engine, what.cluster.accelerator.vendor, "--engine");
+    set_context(what.model, o.context, what.format_notes);
     ServingPlan& plan = what.plan;
     plan.tp = o.tp;
     plan.pp = o.pp;
@@ -163,15 +171,35 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
     return out;
 }
 
+void set_context(ModelSpec& model, std::optional<std::int64_t> context, std::vector<std::string>& notes) {
+    if (!context) return;
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    if (*context < 2 || *context > most) throw InputError("--context: {} (2 to {} tokens)", *context, most);
+    if (model.position_rows > 0 && *context > model.max_positions)
+        throw InputError("--context: {} tokens are more than the {} positions that {} has learned", *context,
+                         model.max_positions, model.name);
+    if (model.max_positions > 0 && *context > model.max_positions)
+        notes.push_back(fmt::format("requests of up to {} tokens, where the config of {} says {} (--context)", *context,
+                                    model.name, model.max_positions));
+    model.max_positions = *context;
+}
+
+void check_context(ModelSpec const& model, double prompt, double output) {
+    if (model.max_positions > 0 && prompt + output > static_cast<double>(model.max_positions))
+        throw InputError(
+            "--prompt: {:.10g} + {:.10g} tokens are more than the {} that {} takes (a longer --context, as the "
+            "engine's "
+            "maximum length)",
+            prompt, output, model.max_positions, model.name);
+}
+
 RequestShape checked_request(RequestShape request, ModelSpec const& model) {
     constexpr double longest = RequestShape::longest;
     auto const& [prompt, output, cached] = request;
     if (!(prompt >= 1 && prompt <= longest)) throw InputError("--prompt: {} (1 to {:g} tokens)", prompt, longest);
     if (!(output >= 1 && output <= longest)) throw InputError("--output-tokens: {} (1 to {:g})", output, longest);
     if (!(cached >= 0 && cached < prompt)) throw InputError("--cached: {} (0 to below the prompt)", cached);
-    if (model.max_positions > 0 && prompt + output > static_cast<double>(model.max_positions))
-        throw InputError("--prompt: {} + {} tokens are more than the {} that {} was built for", prompt, output,
-                         model.max_positions, model.name);
+    check_context(model, prompt, output);
     return request;
 }
 

@@ -29,6 +29,7 @@ struct ServeOptions {
     std::int64_t max_batch = 256;
     std::int64_t max_batched_tokens = 8192;
     std::int64_t block_tokens = 16;
+    std::optional<std::int64_t> context;  ///< tokens of the longest request, instead of the model's
     std::optional<double> memory_utilisation;
     double expert_imbalance = 1;
     std::optional<double> price;
@@ -36,6 +37,9 @@ struct ServeOptions {
 
 /// Adds them. `--prompt` and the like are each subcommand's own.
 void add_serve_options(CLI::App& app, ServeOptions& options);
+
+/// Adds --context, which has no default.
+void add_context_option(CLI::App& app, std::optional<std::int64_t>& context);
 
 /// What they name, found and checked. @throws InputError: unknown names, a plan that does not fit the model, more
 /// accelerators than the cluster has.
@@ -50,7 +54,15 @@ void put_price_first(std::vector<std::string>& assumptions, ServeOptions const& 
 /// "tp 4, weights fp8 as the checkpoint is, cache bf16, engine vllm"
 std::string serving_plan_text(ServingCase const& what);
 
-/// The request, if lengths like these can be. @throws InputError: out of range, or longer than the model was built for.
+/// Makes `context` the longest request of the model, as --max-model-len does; nothing: it stays the model's.
+/// @param notes gets a sentence where that is more than the model's
+/// @throws InputError: out of range, or more than a learned table of positions has.
+void set_context(ModelSpec& model, std::optional<std::int64_t> context, std::vector<std::string>& notes);
+
+/// @throws InputError: a request of so many tokens is longer than the model takes.
+void check_context(ModelSpec const& model, double prompt, double output);
+
+/// The request, if lengths like these can be. @throws InputError: out of range, or longer than the model takes.
 RequestShape checked_request(RequestShape request, ModelSpec const& model);
 
 /// "TPOT 0.88 to 1.45 times (412 rows), TTFT 0.78 to 1.46 times (409 rows) what is predicted": 80 % intervals.

@@ -27,6 +27,8 @@
 namespace sextant::cli {
 namespace {
 
+constexpr double requests_per_usual_user = 1.0 / 60;  // a second
+
 struct Options {
     std::string model;
     std::vector<std::string> clusters;
@@ -39,7 +41,7 @@ struct Options {
     std::optional<double> variation;
     std::optional<double> rate;
     std::optional<double> users;
-    double requests_per_user = 1.0 / 60;
+    std::optional<double> requests_per_user;
     std::string ttft;
     std::string tpot;
     double share = 0.99;
@@ -51,6 +53,7 @@ struct Options {
     std::vector<double> prices;
     std::optional<double> most_error;
     std::optional<double> memory_utilisation;
+    std::optional<std::int64_t> context;
     std::int64_t most = 4096;
     std::optional<std::int64_t> requests;
     int top = 10;
@@ -75,15 +78,18 @@ Seconds objective_from(std::string const& text, char const* flag) {
 
 double rate_of(Options const& o) {
     if (o.rate && o.users) throw InputError("--rate: give it, or --users with --requests-per-user");
+    if (o.requests_per_user && !o.users)
+        throw InputError("--requests-per-user: how many users? (--users N; the requests of all are --rate)");
     if (o.rate) return *o.rate;
     if (!o.users)
         throw InputError(
             "--rate: how many requests a second? (or --users N and --requests-per-user R a second, or --trace "
             "FILE.csv)");
     if (!(*o.users > 0 && *o.users <= 1e10)) throw InputError("--users: {} (above 0, up to 1e10)", *o.users);
-    if (!(o.requests_per_user > 0 && o.requests_per_user <= 1e3))
-        throw InputError("--requests-per-user: {} (above 0, up to 1000 a second)", o.requests_per_user);
-    return *o.users * o.requests_per_user;
+    double const of_each = o.requests_per_user.value_or(requests_per_usual_user);
+    if (!(of_each > 0 && of_each <= 1e3))
+        throw InputError("--requests-per-user: {} (above 0, up to 1000 a second)", of_each);
+    return *o.users * of_each;
 }
 
 /// Clusters with their prices and the weights that are usual on them. @param notes gets whose prices they are, and
@@ -127,6 +133,8 @@ void draw_load(ServeQuestion& q, Options const& o) {
     q.prompt = length_distribution_from(o.prompt.value_or("1024"), "--prompt");
     q.output = length_distribution_from(o.output_tokens.value_or("256"), "--output-tokens");
     q.process = arrival_process_from(o.arrivals.value_or("poisson"), "--arrivals");
+    if (o.variation && q.process != ArrivalProcess::gamma)
+        throw InputError("--variation: only gamma arrivals have one to choose (--arrivals gamma)");
     q.variation = o.variation.value_or(1);
     q.requests = o.requests.value_or(4000);
     if (q.requests < 500 || q.requests > 1000000) throw InputError("--requests: {} (500 to 1000000)", q.requests);
@@ -135,6 +143,7 @@ void draw_load(ServeQuestion& q, Options const& o) {
 void replay_load(ServeQuestion& q, Options const& o) {
     for (auto const& [flag, given] : {std::pair{"--rate", o.rate.has_value()},
                                       {"--users", o.users.has_value()},
+                                      {"--requests-per-user", o.requests_per_user.has_value()},
                                       {"--prompt", o.prompt.has_value()},
                                       {"--output-tokens", o.output_tokens.has_value()},
                                       {"--arrivals", o.arrivals.has_value()},
@@ -155,6 +164,7 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     ServeQuestion q;
     StoredModel stored = find_stored_model(o.model);
     q.model = std::move(stored.model);
+    set_context(q.model, o.context, notes);
     q.engine = find_engine(o.engine, "--engine");
     add_machines(q, stored.checkpoint, o, notes);
     o.trace.empty() ? draw_load(q, o) : replay_load(q, o);
@@ -215,6 +225,7 @@ int run(Options const& o, CommandContext& context) {
     std::vector<std::string> notes;
     report.question = question_of(o, notes);
     report.trace = o.trace;
+    report.context = o.context;
     ServeQuestion& q = report.question;
     report.priced =
         std::all_of(q.machines.begin(), q.machines.end(), [](auto const& m) { return m.usd_per_hour.has_value(); });
@@ -295,6 +306,7 @@ void add_options(CLI::App& app, Options& o) {
         ->option_text("USD[,USD...]");
     app.add_option("--memory-utilisation", o.memory_utilisation, "share of device memory (default: the engine's)")
         ->option_text("SHARE");
+    add_context_option(app, o.context);
     app.add_option("--max-gpus", o.most, "accelerators at most (default: 4096)")->option_text("N");
     app.add_option("--requests", o.requests, "of one simulation, at least (default: 4000)")->option_text("N");
     app.add_option("--top", o.top, "deployments shown (default: 10)")->option_text("N");

@@ -3,6 +3,8 @@
 #include "cli/view/table.hpp"
 #include "planner/serving/serve_plan.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace sextant::cli {
@@ -10,7 +12,8 @@ namespace sextant::cli {
 struct ServePlanReport {
     ServeQuestion question;
     ServeAnswer answer;
-    std::string trace;  ///< the file of recorded requests; empty: they are drawn
+    std::string trace;                      ///< the file of recorded requests; empty: they are drawn
+    std::optional<std::int64_t> context{};  ///< --context; nothing: the model's
     bool priced = false;
     std::vector<std::string> assumptions;
 };

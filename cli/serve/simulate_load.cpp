@@ -112,6 +112,7 @@ SyntheticWorkload workload_of(ServeSimulateOptions const& o, ServeSimulateReport
         check_option_range(static_cast<double>(*o.prefix_tokens), "--prefix-tokens", 1, 1e8);
         w.prefix_tokens = static_cast<std::int32_t>(*o.prefix_tokens);
     }
+    check_context(report.what.model, w.prompt.least() + w.prefix_tokens, w.output.least());
     w.prefixes = o.prefixes;
     w.adapters = o.adapters;
     w.tenant_shares = read_tenants(o, report);

@@ -224,6 +224,45 @@ bool keeps_attention(ConfigObject& in, ModelSpec const& model) {
            std::count_if(ignored.begin(), ignored.end(), names_attention) >= model.layer_count();
 }
 
+/// The kind and the factor of a scaling of rotary positions, under the names of older and newer configs; nothing where
+/// layers of different kinds have scalings of their own.
+std::optional<ConfigObject> rotary_scaling(ConfigObject& in) {
+    for (std::string_view const key : {"rope_scaling", "rope_parameters"})
+        if (auto scaling = in.object(key); scaling && (scaling->has("rope_type") || scaling->has("type")))
+            return scaling;
+    return std::nullopt;
+}
+
+/// The longest sequence that engines take of a config with scaled rotary positions: of "yarn" the original length times
+/// the factor, of "linear" and "dynamic" `max_position_embeddings` times it; "llama3" and "longrope" are in that
+/// already, as Gemma 3's "linear" is. Never less than `max_position_embeddings`.
+/// Source: vLLM 0.11, config/model.py, _get_and_verify_max_len; transformers 4.57, modeling_rope_utils.py.
+std::int64_t scaled_positions(ConfigObject& in, ModelSpec const& model) {
+    constexpr double most = 1'099'511'627'776;  // of `Size::positions`
+    auto scaling = rotary_scaling(in);
+    if (!scaling || model.architecture.starts_with("gemma3")) return model.max_positions;
+    std::string const type = scaling->text(scaling->has("rope_type") ? "rope_type" : "type", "");
+    bool const yarn = type == "yarn";
+    if (!yarn && type != "linear" && type != "dynamic") return model.max_positions;
+    double const factor = scaling->number("factor", 1);
+    if (!(factor > 0 && factor <= 1e6))
+        throw InputError("{}: is {} (above 0, up to 1e6)", scaling->path_to("factor"), factor);
+    constexpr std::string_view original = "original_max_position_embeddings";
+    std::int64_t const from =
+        yarn ? scaling->size(original, hf::Size::positions, model.max_positions) : model.max_positions;
+    double const scaled = static_cast<double>(from) * factor;
+    if (scaled > most)
+        throw InputError("{}: {} times {} tokens are more than any model has", scaling->path_to("factor"), factor,
+                         from);
+    return std::max(model.max_positions, static_cast<std::int64_t>(scaled));
+}
+
+/// The same of the text model of a multimodal config, where it is described by itself.
+std::int64_t longest_sequence(ConfigObject& in, ModelSpec const& model) {
+    if (auto text = in.object("text_config")) return scaled_positions(*text, model);
+    return scaled_positions(in, model);
+}
+
 /// Sizes that are believable one by one may still not be together; past 2^53 the counts would not be exact.
 void refuse_absurd_total(ModelSpec const& model) {
     constexpr double most = 1e16;
@@ -263,6 +302,7 @@ ModelSpec read_hf_config(std::string_view text, std::string name) {
     ModelSpec model = architecture.read(in);
     model.name = std::move(name);
     model.architecture = architecture.name;
+    model.max_positions = longest_sequence(in, model);
     model.only_experts_narrow = model.moe && keeps_attention(in, model);
     refuse_absurd_total(model);
     return model;

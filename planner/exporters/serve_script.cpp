@@ -58,6 +58,16 @@ void note_common(ServeLaunch const& l, Notes& notes) {
     notes.insert(notes.end(), l.notes.begin(), l.notes.end());
 }
 
+std::optional<std::int64_t> chosen_context(ServeLaunch const& l, char const* allow, Notes& notes) {
+    std::int64_t const context = l.model.max_positions;
+    if (l.own_context == 0 || context == l.own_context) return std::nullopt;
+    if (context > l.own_context)
+        notes.push_back({"context", fmt::format("the model's config goes to {} tokens, and {} are asked for: scaled "
+                                                "positions in the config (rope_scaling), or {}",
+                                                l.own_context, context, allow)});
+    return context;
+}
+
 void note_device(ServeLaunch const& l, char const* engine, std::span<std::string_view const> generations,
                  Notes& notes) {
     AcceleratorProfile const& device = l.cluster.accelerator;

@@ -3,6 +3,7 @@
 #include "planner/exporters/serve_command.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,12 @@ bool quantises_to_fp8(ServeLaunch const& launch);
 /// What every engine's file says: weights that the checkpoint is not in, caches that no engine has, what the model
 /// leaves out, assumptions, and the launch's own notes.
 void note_common(ServeLaunch const& launch, std::vector<NotExpressed>& notes);
+
+/// The longest request where it was chosen and is not the model's own; a note where it is longer, which the engine
+/// refuses unless told otherwise.
+/// @param allow what tells it: "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1"
+std::optional<std::int64_t> chosen_context(ServeLaunch const& launch, char const* allow,
+                                           std::vector<NotExpressed>& notes);
 
 /// Notes an accelerator of a generation that the engine is not documented for.
 void note_device(ServeLaunch const& launch, char const* engine, std::span<std::string_view const> generations,

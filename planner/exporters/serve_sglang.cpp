@@ -107,6 +107,9 @@ ServeExport write(ServeLaunch const& l) {
     add_ranks(lines, l);
     add_limits(lines, l);
     add_memory(lines, l);
+    if (auto const context =
+            chosen_context(l, "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment", out.not_expressed))
+        lines.option("--context-length", *context);
     lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
     if (quantises_to_fp8(l)) lines.option("--quantization", "fp8");
     add_cache(lines, l);

@@ -52,7 +52,7 @@ std::int64_t block_tokens(ServeLaunch const& l, Notes& notes) {
 std::string cache_fraction(ServingMemory const& m) { return fmt::format("{:.3g}", m.cache / (m.capacity - m.fixed())); }
 
 /// @param program gets the launcher of a replica over several nodes
-ArgumentLines arguments_of(ServeLaunch const& l, std::string& program) {
+ArgumentLines arguments_of(ServeLaunch const& l, std::string& program, Notes& notes) {
     ServingPlan const& p = l.plan;
     ArgumentLines lines;
     if (nodes_of(l) > 1) {
@@ -70,6 +70,8 @@ ArgumentLines arguments_of(ServeLaunch const& l, std::string& program) {
     if (p.pp > 1) lines.comment("of a group, and of one of the batches that are in the pipeline at a time");
     lines.option("--max_batch_size", of_group(p.max_batch, groups_of(p) * p.pp));
     lines.option("--max_num_tokens", p.max_batched_tokens);
+    if (auto const context = chosen_context(l, "another checkpoint's config", notes))
+        lines.option("--max_seq_len", *context);
     if (l.memory.fits()) {
         lines.comment("of the memory that weights and activations leave");
         lines.option("--kv_cache_free_gpu_memory_fraction", cache_fraction(l.memory));
@@ -100,7 +102,7 @@ ServeExport write(ServeLaunch const& l) {
                        .written = tensorrt_llm_serve_exporter.written,
                        .program = "trtllm-serve \"$model\"",
                        .variables = "options=$(dirname -- \"${BASH_SOURCE[0]}\")/tensorrt_llm.yml\n"};
-    script.arguments = arguments_of(l, script.program);
+    script.arguments = arguments_of(l, script.program, notes);
     out.files.push_back({"tensorrt_llm.sh", serve_script(l, script, notes)});
     out.files.push_back({"tensorrt_llm.yml", yaml});
     return out;

@@ -47,15 +47,16 @@ std::int64_t longest_request(ServeLaunch const& l) {
 }
 
 void add_longest_request(ArgumentLines& lines, Notes& notes, ServeLaunch const& l) {
+    bool const chosen = chosen_context(l, "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 in the environment", notes).has_value();
     std::int64_t const longest = longest_request(l);
     if (longest == 0) return;
     lines.option("--max-model-len", longest);
     if (longest < l.model.max_positions)
         notes.push_back(
-            {"max_model_len", fmt::format("the cache of a replica may not hold a request of the model's {} tokens, "
+            {"max_model_len", fmt::format("the cache of a replica may not hold a request of {}{} tokens, "
                                           "without which vLLM does not start: longer ones than {} are refused (larger "
                                           "--tp, --kv-cache fp8)",
-                                          l.model.max_positions, longest)});
+                                          chosen ? "" : "the model's ", l.model.max_positions, longest)});
 }
 
 /// Its kernels take multiples of 16, of which the parser has four; latent attention has a size of its own on Hopper

@@ -242,8 +242,11 @@ void check(ServeQuestion const& q) {
         throw InputError("--arrivals: closed (a plan is for requests that come by themselves)");
     RequestShape const r = q.mean_request();
     if (q.model.max_positions > 0 && r.prompt + r.output > static_cast<double>(q.model.max_positions))
-        throw InputError("--prompt: {:g} + {:g} tokens are more than the {} that {} was built for", r.prompt, r.output,
-                         q.model.max_positions, q.model.name);
+        throw InputError(
+            "--prompt: {:.10g} + {:.10g} tokens are more than the {} that {} takes (a longer --context, as the "
+            "engine's "
+            "maximum length)",
+            r.prompt, r.output, q.model.max_positions, q.model.name);
 }
 
 /// Judges every candidate by its bounds; what is rejected, and the frontier, go into the answer.

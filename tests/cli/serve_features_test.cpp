@@ -216,3 +216,86 @@ TEST_CASE("serve simulate: an overloaded run says how fast the queue grows, and 
     CHECK(at(json, "/overload/ttft_missed_from_s") ==
           Approx(at(json, "/overload/since_s") + 2 * capacity / drift).epsilon(1e-9));
 }
+
+TEST_CASE("serve: requests go as far as the scaled positions of a config, or --context", "[serve]") {
+    ScratchFolder const folder("context");
+    Json config = Json::parse(read_text_file(SEXTANT_SOURCE_DIR "/models/qwen3-8b.json", 1 << 20));
+    if (config.contains("config")) config = Json(config.at("config"));
+    config["max_position_embeddings"] = 40960;
+    std::string const plain = folder.file("plain.json", config.dump());
+    config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 32768}};
+    std::string const yarn = folder.file("yarn.json", config.dump());
+    auto const asked = [](std::string const& model, Arguments const& more) {
+        return Arguments{"serve", "estimate", "-m", model, "-c", "h100-sxm", "--concurrency", "1"} + more;
+    };
+    CHECK(report(asked(yarn, {"--prompt", "60000"})).at("context") == 131072);
+    check_refused(asked(yarn, {"--prompt", "131072"}), "131072 + 256 tokens are more than the 131072", "--context");
+    check_refused(asked(plain, {"--prompt", "60000"}), "60000 + 256 tokens are more than the 40960", "--context");
+    Json const longer = report(asked(plain, {"--prompt", "60000", "--context", "64Ki"}));
+    CHECK(longer.at("context") == 65536);
+    CHECK_THAT(longer.at("assumptions").dump(), contains("where the config of") && contains("says 40960"));
+    check_refused(asked(plain, {"--prompt", "5000", "--context", "4096"}), "more than the 4096");
+    check_refused(asked("opt-6.7b", {"--context", "4096"}), "positions that opt-6.7b has learned");
+    check_refused({"serve", "plan", "-m", plain, "-c", "h100-sxm", "--rate", "1", "--prompt", "60000"}, "--context");
+    check_refused({"serve", "simulate", "-m", plain, "-c", "h100-sxm", "--rate", "1", "--prompt", "60000"}, "40960",
+                  "--context");
+    CHECK(run_sextant({"serve", "simulate", "-m", plain, "-c", "h100-sxm", "--concurrency", "1", "--count", "20",
+                       "--prompt", "60000", "--context", "65536"})
+              .code == 0);
+    // The engine gets it as its longest request.
+    std::string const deployment = folder.file(
+        "deployment.json", run_sextant({"serve", "plan", "-m", plain, "-c", "h100-sxm", "--rate", "1", "--requests",
+                                        "500", "--context", "65536", "--prompt", "60000", "--format", "json"})
+                               .out);
+    for (auto const& [engine, option] :
+         {std::pair{"vllm", "--max-model-len 65536"}, std::pair{"sglang", "--context-length 65536"},
+          std::pair{"tensorrt-llm", "--max_seq_len 65536"}}) {
+        RunResult const script = run_sextant(
+            {"export", "serve", "--engine", engine, "--plan", deployment, "--model", plain, "--report", "json"});
+        INFO(script.err << script.out);
+        CHECK_THAT(script.out, contains(option) && contains("goes to 40960 tokens"));
+    }
+}
+
+TEST_CASE("serve plan: what needs another option is refused without it", "[serve]") {
+    Arguments const plan{"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm"};
+    check_refused(plan + Arguments{"--rate", "2", "--variation", "3"}, "--variation", "--arrivals gamma");
+    check_refused(plan + Arguments{"--rate", "2", "--variation", "3", "--arrivals", "poisson"}, "--arrivals gamma");
+    check_refused(plan + Arguments{"--rate", "2", "--requests-per-user", "3"}, "--requests-per-user", "--users");
+    check_refused(plan + Arguments{"--requests-per-user", "3"}, "--requests-per-user", "--users");
+    check_refused(plan + Arguments{"--trace", "t.csv", "--requests-per-user", "3"}, "the trace says that");
+}
+
+TEST_CASE("serve: shares may be per cents, tokens multiples of 1,024", "[serve]") {
+    Arguments const load{"-m", "llama-3.1-8b", "-c", "h100-sxm"};
+    auto const estimate = [&](Arguments const& more) {
+        return Arguments{"serve", "estimate", "--concurrency", "2"} + load + more;
+    };
+    CHECK(report(estimate({"--memory-utilisation", "85%", "--prompt", "8Ki"})) ==
+          report(estimate({"--memory-utilisation", "0.85", "--prompt", "8192"})));
+    check_refused(estimate({"--memory-utilisation", "120%"}), "--memory-utilisation");
+    check_refused(estimate({"--memory-utilisation", "%"}), "--memory-utilisation");
+    check_refused(estimate({"--prompt", "8k"}), "--prompt", "8000", "8Ki");
+    auto const simulate = [&](Arguments const& more) {
+        return Arguments{"serve", "simulate", "--rate", "2", "--count", "200"} + load + more;
+    };
+    CHECK(report(simulate({"--warmup", "20%", "--prompt", "1Ki", "--speculate", "2", "--acceptance", "70%"})) ==
+          report(simulate({"--warmup", "0.2", "--prompt", "1024", "--speculate", "2", "--acceptance", "0.7"})));
+    check_refused(simulate({"--prompt", "lognormal:8K,1"}), "--prompt", "8Ki");
+    auto const plan = [&](Arguments const& more) {
+        return Arguments{"serve", "plan", "--rate", "2", "--requests", "500"} + load + more;
+    };
+    CHECK(report(plan({"--share", "95%", "--max-error", "10%"})) ==
+          report(plan({"--share", "0.95", "--max-error", "0.1"})));
+    check_refused(plan({"--prompt", "128k"}), "--prompt", "128Ki");
+}
+
+TEST_CASE("serve plan: lengths stand in the JSON as the options spell them", "[serve]") {
+    Json const j = report({"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "2", "--requests", "500",
+                           "--prompt", "lognormal:3000,1", "--output-tokens", "uniform:100-300"});
+    CHECK(j.at("prompt") == "lognormal:3000,1");
+    CHECK(j.at("output") == "uniform:100-300");
+    CHECK(run_sextant({"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "2", "--count", "50",
+                       "--prompt", j.at("prompt"), "--output-tokens", j.at("output")})
+              .code == 0);
+}

@@ -292,3 +292,27 @@ TEST_CASE("config: a mixture whose layers are all named dense is a dense model")
     CHECK_FALSE(dense.moe);
     CHECK(count_parameters(dense).active == count_parameters(dense).total);
 }
+
+TEST_CASE("config: scaled rotary positions make the longest sequence longer, as engines take it") {
+    auto const longest = [](std::string const& line) {
+        return read_hf_config(llama_with(line), "x").max_positions;  // max_position_embeddings is 512
+    };
+    CHECK(longest(R"("rope_scaling": null)") == 512);
+    CHECK(longest(R"("rope_scaling": {"rope_type": "default"})") == 512);
+    CHECK(longest(R"("rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 400})") ==
+          1600);
+    CHECK(longest(R"("rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": 256})") == 512);
+    CHECK(longest(R"("rope_parameters": {"rope_type": "yarn", "factor": 4.0})") == 2048);
+    CHECK(longest(R"("rope_scaling": {"type": "linear", "factor": 2.0})") == 1024);
+    CHECK(longest(R"("rope_scaling": {"type": "dynamic", "factor": 1.5})") == 768);
+    for (char const* const extended : {"llama3", "longrope", "su"})
+        CHECK(longest(std::string(R"("rope_scaling": {"rope_type": ")") + extended +
+                      R"(", "factor": 8.0, "original_max_position_embeddings": 256})") == 512);
+    CHECK(longest(R"("rope_parameters": {"full_attention": {"rope_type": "yarn", "factor": 4.0}})") == 512);
+    check_refused(llama_with(R"("rope_scaling": {"type": "linear", "factor": -1})"), "rope_scaling.factor");
+    check_refused(llama_with(R"("rope_scaling": {"type": "linear", "factor": "4"})"), "rope_scaling.factor");
+    // What the presets state is in their max_position_embeddings already.
+    CHECK(find_model("gpt-oss-120b").max_positions == 131072);
+    CHECK(find_model("deepseek-v3").max_positions == 163840);
+    CHECK(find_model("gemma-3-27b").max_positions == 131072);
+}
