@@ -97,10 +97,16 @@ ServingEstimate estimate_at(IterationModel const& model, RequestShape const& req
 }
 
 void finish(ServingEstimate& out, IterationModel const& model, RequestShape const& request) {
+    out.prompts = out.requests_per_s * ((out.ttft.host + out.ttft.prefill) / units::s);  // Little's law
+    finish_batch(out, model, request);
+}
+
+void finish_batch(ServingEstimate& out, IterationModel const& model, RequestShape const& request) {
     out.latency = out.ttft.total() + (request.output - 1) * out.tpot;
     out.output_tokens_per_s = out.requests_per_s * request.output;
     ServingMemory const& memory = model.memory();
-    double const held = out.decodes * memory.shape.kept(mean_context(request));
+    double const held =
+        out.decodes * memory.shape.kept(mean_context(request)) + out.prompts * memory.shape.kept(request.prompt);
     out.cache_share = std::min(1.0, held / (memory.cache_tokens * static_cast<double>(model.what().plan.attention_dp)));
 }
 

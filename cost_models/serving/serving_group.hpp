@@ -47,8 +47,10 @@ ServingGroup full_group(IterationModel const& model, RequestShape const& request
 ServingEstimate estimate_at(IterationModel const& model, RequestShape const& request, double decodes,
                             PromptMix const& mix);
 
-/// Latency, tokens a second and share of the cache, from the rest.
+/// Prompts in progress, latency, tokens a second and share of the cache, from the rest.
 void finish(ServingEstimate& out, IterationModel const& model, RequestShape const& request);
+/// The same of a batch that begins together: its sequences are counted once.
+void finish_batch(ServingEstimate& out, IterationModel const& model, RequestShape const& request);
 
 /// Share of its time that a stage works with so many requests: with fewer than stages, one at a time.
 double working_share(IterationModel const& model, double requests);

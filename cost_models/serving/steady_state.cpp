@@ -112,7 +112,7 @@ ServingEstimate static_batch(IterationModel const& model, RequestShape const& re
     out.decodes = sequences;
     Seconds const whole = out.ttft.total() + (request.output - 1) * out.tpot;
     out.requests_per_s = sequences * units::s / whole;
-    finish(out, model, request);
+    finish_batch(out, model, request);
     out.busy = working_share(model, sequences) * (1 - away_share(out));
     return out;
 }

@@ -38,8 +38,9 @@ struct ServingEstimate {
     Seconds latency;  ///< of a request, to its last token
     double output_tokens_per_s = 0;
     double requests_per_s = 0;
-    double decodes = 0;            ///< sequences in the batch, of the replica
-    double cache_share = 0;        ///< of the cache's tokens that are in use
+    double decodes = 0;            ///< sequences that decode, of the replica
+    double prompts = 0;            ///< requests whose prompt is in progress
+    double cache_share = 0;        ///< of the cache's tokens that are in use, those of prompts in progress whole
     double use = 0;                ///< open loop: of the capacity
     double trusted = trusted_use;  ///< `use` up to which the queue is
     double busy = 1;               ///< share of the time in which an accelerator has a part of an iteration
