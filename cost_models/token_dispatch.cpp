@@ -21,8 +21,6 @@ double choices(std::int64_t n, std::int64_t k) {
     return product;
 }
 
-bool starts_on_devices(ScaleOutNetwork const& network) { return network.kind != "efa"; }
-
 }  // namespace
 
 double distinct_share(GroupPlacement const& group, std::int64_t places) {
@@ -43,6 +41,8 @@ double distinct_share(GroupPlacement const& group, std::int64_t places) {
     }
     return n * hit / k;
 }
+
+bool starts_on_devices(ScaleOutNetwork const& network) { return network.kind != "efa"; }
 
 CollectiveCurve token_dispatch_curve(ClusterSpec const& cluster, GroupPlacement const& group) {
     bool const crosses = group.domains > 1;

@@ -10,6 +10,9 @@ namespace sextant {
 /// with (1 - j / g)^k. Groups that places cut unevenly count as none.
 double distinct_share(GroupPlacement const& group, std::int64_t places);
 
+/// Whether devices start transfers over this network themselves, which sending once per domain needs.
+bool starts_on_devices(ScaleOutNetwork const& network);
+
 /// Curve of an exchange of routed tokens that are sent once per domain and, inside of it, once per rank (DeepEP,
 /// HybridEP), as a function of S, the bytes of a rank's tokens in all of their k copies.
 ///

@@ -102,6 +102,11 @@ PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank) {
     return out;
 }
 
+std::string const& ServePlanFile::asked_weights() const {
+    bool const from_user = plan.weights_origin == FormatOrigin::given && find_gemm_format(plan.stored) != nullptr;
+    return from_user ? plan.stored : plan.weights;
+}
+
 ServePlanFile read_serve_plan_file(std::string const& path, std::int64_t rank) {
     return read_serve_plan_document(JsonDocument::from_file(path), rank);
 }
@@ -134,6 +139,10 @@ ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_
     out.plan.ep = plan.integer("ep");
     out.plan.attention_dp = plan.integer("attention_dp");
     out.plan.weights = plan.text("weights");
+    out.plan.stored = plan.text("weights_stored", out.plan.weights);
+    if (plan.has("moe_dispatcher"))
+        out.plan.dispatcher = dispatcher_from(plan.text("moe_dispatcher"), plan.path_to("moe_dispatcher"));
+    out.plan.redundant_experts = plan.integer("redundant_experts", 0);
     out.plan.weights_origin = format_origin_from(plan.text("weights_origin", std::string(name_of(FormatOrigin::given))),
                                                  plan.path_to("weights_origin"));
     out.plan.cache = cache_format_from(plan.text("kv_cache"), plan.path_to("kv_cache"));

@@ -6,6 +6,7 @@
 #include "cli/serve/options.hpp"
 #include "core/error.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "cost_models/serving/expert_exchange.hpp"
 #include "cost_models/serving/serving_memory.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/exporters/serve_command.hpp"
@@ -49,8 +50,10 @@ void fill_from_file(Options& o, Given const& given) {
     if (!given("--pp")) s.pp = file.plan.pp;
     if (!given("--ep")) s.ep = file.plan.ep;
     if (!given("--attention-dp")) s.attention_dp = file.plan.attention_dp;
+    if (!given("--redundant-experts")) s.redundant_experts = file.plan.redundant_experts;
+    if (!given("--moe-dispatcher") && file.plan.dispatcher) s.dispatcher = name_of(*file.plan.dispatcher);
     if (!given("--weights")) {
-        s.weights = file.plan.weights;
+        s.weights = file.asked_weights();
         s.weights_origin = file.plan.weights_origin;
     }
     if (!given("--kv-cache")) s.cache = name_of(file.plan.cache);
@@ -94,6 +97,7 @@ ServeLaunch launch_of(Options const& o, ServingCase const& what) {
     StoredModel const stored = find_stored_model(o.serve.model);
     launch.checkpoint = stored.checkpoint;
     launch.own_context = stored.model.max_positions;
+    if (what.plan.ep > 1) launch.exchange = dispatcher_of(what);
     launch.run_weights = run_format(launch.checkpoint.weights, what.cluster.accelerator, what.engine).weights;
     launch.notes = notes_of(o, what);
     return launch;

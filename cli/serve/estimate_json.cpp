@@ -1,6 +1,7 @@
 #include "cli/serve/estimate.hpp"
 #include "cli/serve/support_json.hpp"
 #include "core/json/json_text.hpp"
+#include "cost_models/serving/expert_exchange.hpp"
 #include "cost_models/serving/format_quality.hpp"
 
 #include <nlohmann/json.hpp>
@@ -42,6 +43,7 @@ Json row_json(ServeEstimateReport const& report, ServeRow const& row) {
         {"output_tokens_per_s_per_gpu", e.output_tokens_per_s / static_cast<double>(report.what.plan.accelerators())},
         {"requests_per_s", e.requests_per_s},
         {"batch", e.decodes},
+        {"running", e.decodes + e.prompts},
         {"cache_share", e.cache_share},
         {"saturated", e.saturated},
         {"near_capacity", e.near_capacity()},
@@ -71,7 +73,10 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
           {"ep", plan.ep},
           {"attention_dp", plan.attention_dp},
           {"gpus", plan.accelerators()},
+          {"moe_dispatcher", plan.ep > 1 ? Json(name_of(dispatcher_of(report.what))) : Json(nullptr)},
+          {"redundant_experts", plan.redundant_experts},
           {"weights", plan.weights},
+          {"weights_stored", plan.stored.empty() ? plan.weights : plan.stored},
           {"weights_origin", name_of(plan.weights_origin)},
           {"kv_cache", name_of(plan.cache)},
           {"kv_cache_origin", name_of(plan.cache_origin)},
@@ -103,7 +108,7 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
     auto const output_error = [](std::optional<FormatQuality> const& quality) {
         return quality ? Json(quality->usual().worst) : Json(nullptr);
     };
-    out["quality"] = {{"products_output_error", output_error(weights_quality(shipped_format_errors(), plan.weights))},
+    out["quality"] = {{"products_output_error", output_error(weights_quality(shipped_format_errors(), plan))},
                       {"attention_output_error", output_error(cache_quality(shipped_format_errors(), plan.cache))},
                       {"high_error", high_format_error}};
     if (report.price) out["usd_per_gpu_hour"] = *report.price;

@@ -122,8 +122,7 @@ std::string serve_estimate_text(ServeEstimateReport const& report) {
                           {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)},
                           {"80 % of runs", serving_interval_text(what)}}) +
            "\n";
-    if (std::string const line = quality_line(what.plan.weights, what.plan.cache); !line.empty())
-        out += wrapped(line, "  ") + "\n";
+    if (std::string const line = quality_line(what.plan); !line.empty()) out += wrapped(line, "  ") + "\n";
     out += serve_estimate_table(report).text();
     if (std::string const near = near_capacity_text(report); !near.empty()) out += wrapped(near, "");
     out += first_token(report) + iterations(report);

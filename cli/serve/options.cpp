@@ -6,6 +6,7 @@
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/kernel_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "cost_models/serving/expert_exchange.hpp"
 #include "planner/left_out.hpp"
 #include "planner/price_words.hpp"
 #include "planner/serving/serving_support.hpp"
@@ -15,6 +16,20 @@
 #include <CLI/App.hpp>
 
 namespace sextant::cli {
+
+void add_expert_options(CLI::App& app, std::string& dispatcher, std::int64_t& redundant) {
+    app.add_option("--moe-dispatcher", dispatcher,
+                   "tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; "
+                   "default: deduplicated where the experts span domains and the engine has it)")
+        ->option_text("NAME");
+    app.add_option("--redundant-experts", redundant,
+                   "copies of experts beside these, so that --ep divides all together (default: 0)")
+        ->option_text("N");
+}
+
+std::optional<Dispatcher> dispatcher_option(std::string const& name) {
+    return name.empty() ? std::nullopt : std::optional(dispatcher_from(name, "--moe-dispatcher"));
+}
 
 void add_context_option(CLI::App& app, std::optional<std::int64_t>& context) {
     app.add_option("--context", context,
@@ -37,6 +52,7 @@ void add_serve_options(CLI::App& app, ServeOptions& o) {
            "--ep", o.ep,
            "ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over as many (default: 1)")
         ->option_text("N");
+    add_expert_options(app, o.dispatcher, o.redundant_experts);
     app.add_option("--attention-dp", o.attention_dp, "groups of tp ranks with sequences of their own (default: 1)")
         ->option_text("N");
     app.add_option(
@@ -70,15 +86,12 @@ namespace {
 
 void choose_formats(ServeOptions const& o, CheckpointFormat const& checkpoint, ServingCase& what) {
     ServingPlan& plan = what.plan;
-    if (o.weights.empty()) {
-        UsualWeights usual = usual_weights(checkpoint, what.cluster.accelerator, what.engine);
-        plan.weights = std::move(usual.weights);
-        plan.weights_origin = usual.from;
-        if (!usual.note.empty()) what.format_notes.push_back(std::move(usual.note));
-    } else {
-        plan.weights = o.weights;
-        plan.weights_origin = o.weights_origin;
-    }
+    AcceleratorProfile const& device = what.cluster.accelerator;
+    UsualWeights weights = o.weights.empty() ? usual_weights(checkpoint, device, what.engine)
+                                             : chosen_weights(o.weights, checkpoint, device, what.engine);
+    if (!o.weights.empty()) weights.from = o.weights_origin;
+    weights.put_into(plan);
+    if (!weights.note.empty()) what.format_notes.push_back(std::move(weights.note));
     if (!o.cache.empty()) {
         plan.cache = cache_format_from(o.cache, "--kv-cache");
     } else {
@@ -108,6 +121,8 @@ ServingCase serving_case_from(ServeOptions const& o) {
     plan.block_tokens = o.block_tokens;
     plan.memory_utilisation = o.memory_utilisation.value_or(what.engine.memory_utilisation.value);
     plan.expert_imbalance = o.expert_imbalance;
+    plan.redundant_experts = o.redundant_experts;
+    plan.dispatcher = dispatcher_option(o.dispatcher);
     check_serving_plan(what.model, plan);
     if (o.price) static_cast<void>(given_price(*o.price));
     return what;
@@ -139,6 +154,21 @@ std::string serving_plan_text(ServingCase const& what) {
                        origin(plan.weights_origin), name_of(plan.cache), origin(plan.cache_origin), what.engine.name);
 }
 
+namespace {
+
+/// How tokens get to experts that are divided over ranks; nothing where they are not.
+std::string exchange_assumption(ServingCase const& what) {
+    if (what.plan.ep <= 1) return {};
+    if (dispatcher_of(what) == Dispatcher::all_to_all)
+        return "tokens go to each of their experts, and back, by an all-to-all in two bytes a value (--moe-dispatcher)";
+    return fmt::format(
+        "tokens go to their experts once per domain, as with DeepEP, at the rates of its large batches (training's), "
+        "in {:g} bytes a value, and back in 2 (--moe-dispatcher)",
+        dispatched_bytes_per_value(what));
+}
+
+}  // namespace
+
 std::vector<std::string> serving_assumptions(ServingCase const& what) {
     std::vector<std::string> out = what.format_notes;
     if (std::string note = namesake_note(what.cluster.accelerator); !note.empty()) out.push_back(std::move(note));
@@ -162,6 +192,7 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
         out.push_back(fmt::format("engine '{}': {} assumed, or taken from other engines", e.name, names));
     if (what.model.moe && what.plan.expert_imbalance <= 1)
         out.emplace_back("experts get equal shares of the tokens (--expert-imbalance)");
+    if (std::string words = exchange_assumption(what); !words.empty()) out.push_back(std::move(words));
     if (what.plan.cache == CacheFormat::int4)
         out.emplace_back("attention over an int4 cache runs at the rate of the fp8 kernels over half of their bytes");
     if (what.plan.cache == CacheFormat::int8)

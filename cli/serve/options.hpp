@@ -32,11 +32,18 @@ struct ServeOptions {
     std::optional<std::int64_t> context;  ///< tokens of the longest request, instead of the model's
     std::optional<double> memory_utilisation;
     double expert_imbalance = 1;
+    std::string dispatcher;  ///< empty: the engine's
+    std::int64_t redundant_experts = 0;
     std::optional<double> price;
 };
 
 /// Adds them. `--prompt` and the like are each subcommand's own.
 void add_serve_options(CLI::App& app, ServeOptions& options);
+
+/// Adds --moe-dispatcher and --redundant-experts.
+void add_expert_options(CLI::App& app, std::string& dispatcher, std::int64_t& redundant);
+/// Nothing for an empty name. @throws InputError: an unknown one.
+std::optional<Dispatcher> dispatcher_option(std::string const& name);
 
 /// Adds --context, which has no default.
 void add_context_option(CLI::App& app, std::optional<std::int64_t>& context);

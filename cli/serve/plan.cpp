@@ -54,6 +54,8 @@ struct Options {
     std::optional<double> most_error;
     std::optional<double> memory_utilisation;
     std::optional<std::int64_t> context;
+    std::string dispatcher;
+    std::int64_t redundant_experts = 0;
     std::int64_t most = 4096;
     std::optional<std::int64_t> requests;
     int top = 10;
@@ -105,11 +107,15 @@ void add_machines(ServeQuestion& q, CheckpointFormat const& checkpoint, Options 
         std::optional<Sourced<double>> const price = price_of(o, cluster, i);
         if (price) notes.push_back(fmt::format("{}: {}", cluster.name, price_assumption(*price)));
         UsualWeights usual = usual_weights(checkpoint, cluster.accelerator, q.engine);
-        if (o.weights.empty() && !usual.note.empty()) notes.push_back(fmt::format("{}: {}", cluster.name, usual.note));
+        auto const note = [&](UsualWeights const& weights) {
+            if (!weights.note.empty()) notes.push_back(fmt::format("{}: {}", cluster.name, weights.note));
+        };
+        if (o.weights.empty()) note(usual);
+        for (std::string const& asked : o.weights)
+            note(chosen_weights(asked, checkpoint, cluster.accelerator, q.engine));
         q.machines.push_back({.cluster = std::move(cluster),
                               .usd_per_hour = price ? std::optional(price->value) : std::nullopt,
-                              .weights = std::move(usual.weights),
-                              .weights_origin = usual.from});
+                              .weights = std::move(usual)});
     }
 }
 
@@ -164,6 +170,7 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     ServeQuestion q;
     StoredModel stored = find_stored_model(o.model);
     q.model = std::move(stored.model);
+    q.checkpoint = stored.checkpoint;
     set_context(q.model, o.context, notes);
     q.engine = find_engine(o.engine, "--engine");
     add_machines(q, stored.checkpoint, o, notes);
@@ -176,6 +183,8 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     q.groups = o.groups;
     add_formats(q, stored.checkpoint, o);
     q.memory_utilisation = o.memory_utilisation;
+    q.dispatcher = dispatcher_option(o.dispatcher);
+    q.redundant_experts = o.redundant_experts;
     q.most_error = o.most_error;
     if (!o.scheduler.empty()) {
         q.scheduler = scheduler_from(o.scheduler, "--scheduler");
@@ -195,7 +204,7 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
 
 std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced, std::vector<std::string> const& notes) {
     ServingPlan plan;
-    plan.weights = q.weights.empty() ? q.machines.front().weights : q.weights.front();
+    plan.weights = q.weights.empty() ? q.machines.front().weights.weights : q.weights.front();
     plan.cache = q.caches.front();
     std::vector<std::string> out = serving_assumptions({.model = q.model,
                                                         .cluster = q.machines.front().cluster,
@@ -206,8 +215,8 @@ std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced, std
     auto const add = [&](std::string_view part, std::string_view format) {
         stored += fmt::format("{}{} {}", stored.empty() ? "" : ", ", part, format);
     };
-    if (q.weights.empty() && q.machines.front().weights_origin == FormatOrigin::checkpoint)
-        add("weights", q.machines.front().weights);
+    if (q.weights.empty() && q.machines.front().weights.from == FormatOrigin::checkpoint)
+        add("weights", q.machines.front().weights.weights);
     if (q.caches_origin == FormatOrigin::checkpoint) add("cache", name_of(q.caches.front()));
     if (!stored.empty())
         out.insert(out.begin(), stored + ", as the checkpoint is (--weights and --kv-cache allow others)");
@@ -290,6 +299,7 @@ void add_options(CLI::App& app, Options& o) {
                    "attention groups that may be chosen (default: 1; of experts powers of two, likewise)")
         ->delimiter(',')
         ->option_text("N[,N...]");
+    add_expert_options(app, o.dispatcher, o.redundant_experts);
     app.add_option("--weights", o.weights, "formats that may be chosen (default: as the checkpoint is, else bf16)")
         ->delimiter(',')
         ->option_text("FORMAT[,...]");

@@ -1,6 +1,7 @@
 #include "cli/serve/plan_report.hpp"
 #include "cli/serve/support_json.hpp"
 #include "core/json/json_text.hpp"
+#include "cost_models/serving/expert_exchange.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -9,12 +10,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json plan_json(ServingPlan const& plan) {
+Json plan_json(ServeQuestion const& q, std::size_t machine, ServingPlan const& plan) {
+    ServeCandidate candidate;
+    candidate.machine = machine;
+    candidate.plan = plan;
     return {{"tp", plan.tp},
             {"pp", plan.pp},
             {"ep", plan.ep},
             {"attention_dp", plan.attention_dp},
+            {"moe_dispatcher", plan.ep > 1 ? Json(name_of(dispatcher_of(q.case_of(candidate)))) : Json(nullptr)},
+            {"redundant_experts", plan.redundant_experts},
             {"weights", plan.weights},
+            {"weights_stored", plan.stored.empty() ? plan.weights : plan.stored},
             {"weights_origin", name_of(plan.weights_origin)},
             {"kv_cache", name_of(plan.cache)},
             {"kv_cache_origin", name_of(plan.cache_origin)},
@@ -26,11 +33,11 @@ Json plan_json(ServingPlan const& plan) {
 Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
     ServeMachine const& machine = report.question.machines[c.machine];
     std::int64_t const replicas = c.trial ? c.replicas : c.least_replicas;
-    Json out{{"cluster", machine.cluster.name},          {"plan", plan_json(c.plan)},
+    Json out{{"cluster", machine.cluster.name},          {"plan", plan_json(report.question, c.machine, c.plan)},
              {"simulated", c.trial.has_value()},         {"replicas", replicas},
              {"gpus", c.accelerators(replicas)},         {"least_replicas", c.least_replicas},
              {"rate_bound_requests_per_s", c.rate_bound}};
-    auto const error = format_error_of(report.question.errors, c.plan.weights, c.plan.cache);
+    auto const error = format_error_of(report.question.errors, c.plan);
     out["error"] = error ? Json(*error) : Json(nullptr);
     out["time_interval"] = Json::parse(support_json(serving_support(report.question.case_of(c))));
     if (machine.usd_per_hour)
@@ -78,7 +85,7 @@ std::string serve_plan_json(ServePlanReport const& report) {
         {"assumptions", report.assumptions}};
     if (a.shortage)
         out["shortage"] = {{"cluster", q.machines[a.shortage->machine].cluster.name},
-                           {"plan", plan_json(a.shortage->plan)},
+                           {"plan", plan_json(q, a.shortage->machine, a.shortage->plan)},
                            {"needed_bytes", a.shortage->needed.base()},
                            {"usable_bytes", a.shortage->usable.base()},
                            {"reason", no_deployment(report)}};
@@ -86,7 +93,7 @@ std::string serve_plan_json(ServePlanReport const& report) {
         out["candidates"].push_back(candidate_json(report, c));
     for (FrontierPoint const& p : a.frontier)
         out["frontier"].push_back({{"cluster", q.machines[p.machine].cluster.name},
-                                   {"plan", plan_json(p.plan)},
+                                   {"plan", plan_json(q, p.machine, p.plan)},
                                    {"concurrency", p.concurrency},
                                    {"tokens_per_s_per_user", p.tokens_per_s_user},
                                    {"output_tokens_per_s_per_gpu", p.tokens_per_s_accelerator}});

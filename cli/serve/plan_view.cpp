@@ -107,7 +107,7 @@ std::string ways_to_fit(ServePlanReport const& report, ServeShortage const& leas
 std::string format_errors_text(ServeAnswer const& answer) {
     std::set<std::string> lines;
     for (ServeCandidate const& c : answer.ranked)
-        if (std::string line = quality_line(c.plan.weights, c.plan.cache); !line.empty()) lines.insert(std::move(line));
+        if (std::string line = quality_line(c.plan); !line.empty()) lines.insert(std::move(line));
     std::string out;
     for (std::string const& line : lines)
         out += wrapped(line, "  ");

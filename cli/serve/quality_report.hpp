@@ -35,8 +35,8 @@ Table quality_table(QualityReport const& report);
 
 /// "3.7 %", "0.24 %", "45 %".
 std::string error_text(double share);
-/// One line about the formats of a deployment for other reports: "fp8: products 3.7 % (per_tensor+per_tensor), ...";
-/// empty when both are two-byte formats.
-std::string quality_line(std::string_view weights, CacheFormat cache);
+/// One line about the formats of a deployment for other reports: "fp8 products: 3.7 % output error (...); ..."; empty
+/// where neither rounds anything.
+std::string quality_line(ServingPlan const& plan);
 
 }  // namespace sextant::cli

@@ -82,9 +82,9 @@ std::string error_text(double share) {
     return fmt::format("{:.{}f} %", 100 * share, share < 0.00995 ? 2 : share < 0.0995 ? 1 : 0);
 }
 
-std::string quality_line(std::string_view weights, CacheFormat cache) {
-    auto const products = weights_quality(shipped_format_errors(), weights);
-    auto const attention = cache_quality(shipped_format_errors(), cache);
+std::string quality_line(ServingPlan const& plan) {
+    auto const products = weights_quality(shipped_format_errors(), plan);
+    auto const attention = cache_quality(shipped_format_errors(), plan.cache);
     std::string out;
     auto const add = [&](std::string const& what, std::optional<FormatQuality> const& quality) {
         if (!out.empty()) out += "; ";
@@ -96,9 +96,12 @@ std::string quality_line(std::string_view weights, CacheFormat cache) {
         out += fmt::format("{}: {}{} output error ({}, worst inputs)", what,
                            usual.worst > high_format_error ? "HIGH, " : "", error_text(usual.worst), usual.scaling);
     };
-    GemmFormat const* const format = find_gemm_format(weights);
-    if (format != nullptr && format->right < 2) add(fmt::format("{} products", weights), products);
-    if (cache != CacheFormat::bf16) add(fmt::format("{} cache", name_of(cache)), attention);
+    GemmFormat const* const format = find_gemm_format(plan.weights);
+    std::string const name =
+        plan.stored.empty() || plan.released ? plan.weights : plan.stored + " weights, " + plan.weights;
+    bool const rounds = format != nullptr && (plan.released ? format->left : format->right) < 2;
+    if (rounds) add(fmt::format("{} products{}", name, plan.released ? " of weights as released" : ""), products);
+    if (plan.cache != CacheFormat::bf16) add(fmt::format("{} cache", name_of(plan.cache)), attention);
     return out;
 }
 

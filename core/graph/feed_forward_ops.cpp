@@ -121,7 +121,7 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     std::size_t const routed = b.block.saved.size();
     b.group(ActivationGroup::expert_in, [&] {
         b.streaming("permute", 2 * sent * token_bytes, 1.0, 2);
-        if (plan.ep > 1) b.block.ops.push_back({.name = "dispatch", .what = exchange});
+        if (plan.ep > 1) b.block.ops.push_back({.name = dispatched_tokens, .what = exchange});
         if (plan.expert_tp > 1)
             b.collective("expert gather", CollectiveKind::all_gather, GroupKind::expert_tensor, received * token_bytes,
                          Passes::both);

@@ -139,6 +139,7 @@ inline constexpr std::initializer_list<AdapterTarget> joint_readers{
 inline constexpr std::string_view quantised_input = "quantise";
 inline constexpr std::string_view last_product = "mlp down";  ///< of a dense feed-forward
 inline constexpr std::string_view router_product = "router";
+inline constexpr std::string_view dispatched_tokens = "dispatch";
 inline constexpr std::string_view combined_tokens = "combine";
 /// Names of tensors that it looks for.
 inline constexpr std::string_view softmax_statistics = "softmax statistics";

@@ -134,6 +134,10 @@ std::optional<ObjectReader> quantisation_in(ObjectReader& in) {
 
 }  // namespace
 
+std::string stored_format(CheckpointFormat const& checkpoint) {
+    return checkpoint.method == "mxfp4" ? checkpoint.method : checkpoint.weights;
+}
+
 CheckpointFormat read_checkpoint_format(std::string_view config, std::string where) {
     auto const document = JsonDocument::from_text(config, std::move(where));
     ObjectReader root(document);

@@ -17,6 +17,9 @@ struct CheckpointFormat {
     std::optional<CacheFormat> cache{};  ///< where the config states one that is known
 };
 
+/// How its weights are stored, as `scale_bytes_per_value` has it: "mxfp4" where the method is that, else `weights`.
+std::string stored_format(CheckpointFormat const& checkpoint);
+
 /// Reads it from the text of a Hugging Face config: fp8, fbgemm_fp8, compressed-tensors, modelopt, gptq, awq,
 /// auto-round, bitsandbytes and mxfp4; of any other method, or another width, the format stays unknown and is not
 /// guessed. Multimodal configs have it beside or in their `text_config`.

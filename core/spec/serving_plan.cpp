@@ -33,6 +33,12 @@ void check_batch(ServingPlan const& plan) {
 
 }  // namespace
 
+double scale_bytes_per_value(std::string_view stored) {
+    if (stored == "mxfp4") return 1.0 / 32;
+    if (stored == "fp4") return 1.0 / 16;
+    return stored == "int4-weights" ? 2.0 / 128 : 0;
+}
+
 std::string_view name_of(CacheFormat format) {
     switch (format) {
         case CacheFormat::bf16: return "bf16";
@@ -83,6 +89,7 @@ std::string split_words(ServingPlan const& plan) {
     if (plan.pp > 1) out += fmt::format(", pp {}", plan.pp);
     if (plan.ep > 1) out += fmt::format(", ep {}", plan.ep);
     if (plan.attention_dp > 1) out += fmt::format(", attention-dp {}", plan.attention_dp);
+    if (plan.redundant_experts > 0) out += fmt::format(", {} redundant experts", plan.redundant_experts);
     return out;
 }
 
@@ -92,6 +99,10 @@ void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
     positive(plan.pp, "--pp", model.layer_count());
     positive(plan.attention_dp, "--attention-dp", most_ranks);
     positive(plan.ep, "--ep", most_ranks);
+    if (plan.redundant_experts < 0 || plan.redundant_experts > most_ranks)
+        throw InputError("--redundant-experts: {} (0 to {})", plan.redundant_experts, most_ranks);
+    if (plan.redundant_experts > 0 && plan.ep == 1)
+        throw InputError("--redundant-experts: the experts are not divided over ranks (--ep)");
     positive(plan.max_batch, "--max-batch", std::int64_t{1} << 20);
     positive(plan.max_batched_tokens, "--max-batched-tokens", std::int64_t{1} << 22);
     positive(plan.block_tokens, "--block-tokens", std::int64_t{1} << 16);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/spec/kernel_constants.hpp"
+#include "core/spec/parallel_plan.hpp"
 #include "core/units.hpp"
 
 #include <cstdint>
@@ -11,6 +12,11 @@
 namespace sextant {
 
 struct ModelSpec;
+
+/// Bytes of scales for each value of weights that are stored in a format of `gemm_formats`, or in "mxfp4": of MXFP4 one
+/// for 32 values, of fp4 (NVFP4) one for 16, of int4 two for 128; of others too few to count.
+/// Source: OCP Microscaling Formats 1.0; NVIDIA's documentation of NVFP4; groups of 128 as GPTQ's and AWQ's.
+double scale_bytes_per_value(std::string_view stored);
 
 /// How the key-value cache stores a value.
 enum class CacheFormat : std::uint8_t { bf16, fp8, int8, int4 };
@@ -44,6 +50,10 @@ struct ServingPlan {
     std::int64_t block_tokens = 16;          ///< of the paged cache
     double memory_utilisation = 0.9;         ///< share of device memory that the engine takes
     double expert_imbalance = 1;             ///< tokens of the busiest expert rank over the mean
+    std::int64_t redundant_experts = 0;      ///< copies of experts, divided over the ranks beside these
+    std::optional<Dispatcher> dispatcher{};  ///< of routed tokens; nothing: the engine's (`dispatcher_of`)
+    std::string stored{};                    ///< as in `scale_bytes_per_value`, where it is not `weights`
+    bool released = false;                   ///< the weights are the checkpoint's own: nobody quantises them
 
     [[nodiscard]] std::int64_t accelerators() const { return tp * pp * attention_dp; }
     bool operator==(ServingPlan const&) const = default;
@@ -53,7 +63,7 @@ struct ServingPlan {
 std::string split_words(ServingPlan const& plan);
 
 /// @throws InputError naming what is wrong: sizes below one, tp that does not divide the heads, an unknown format,
-/// experts that ep does not divide, shares out of range.
+/// experts that ep does not divide, copies of experts that are not divided, shares out of range.
 void check_serving_plan(ModelSpec const& model, ServingPlan const& plan);
 
 }  // namespace sextant

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <cstdlib>
 
 namespace sextant {
 namespace {
@@ -36,13 +37,31 @@ Fault heads_fault(ModelSpec const& model, std::int64_t tp) {
     return {};
 }
 
+/// The divisor of a number that is nearest to another, the smaller of two.
+std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted) {
+    std::int64_t nearest = 1;
+    for (std::int64_t d = 1; d <= number; ++d)
+        if (number % d == 0 && std::abs(d - wanted) < std::abs(nearest - wanted)) nearest = d;
+    return nearest;
+}
+
+/// What divides the experts, copies included, after all: so many more copies, or another ep.
+std::string undivided(ModelSpec const& model, ServingPlan const& plan) {
+    std::int64_t const copies = plan.redundant_experts;
+    std::int64_t const held = model.moe->experts + copies;
+    std::int64_t const missing = (plan.ep - held % plan.ep) % plan.ep;
+    return fmt::format(
+        "--ep: {} does not divide the {} experts{} of {} (--redundant-experts {} makes {} of them, or the nearest that "
+        "does is --ep {})",
+        plan.ep, model.moe->experts, copies > 0 ? fmt::format(" and {} copies", copies) : "", model.name,
+        copies + missing, held + missing, nearest_divisor(held, plan.ep));
+}
+
 Fault experts_fault(ModelSpec const& model, ServingPlan const& plan) {
     std::int64_t const ranks = plan.tp * plan.attention_dp;
     if (plan.ep > 1) {
         if (!model.moe) return fmt::format("--ep: {} has no experts (leave it at 1)", model.name);
-        if (model.moe->experts % plan.ep != 0)
-            return fmt::format("--ep: {} does not divide the {} experts of {}", plan.ep, model.moe->experts,
-                               model.name);
+        if ((model.moe->experts + plan.redundant_experts) % plan.ep != 0) return undivided(model, plan);
         if (plan.ep == ranks) return {};
         return fmt::format(
             "--ep: {} (experts are divided over all {} ranks of a stage, tp x attention-dp, or over none: 1)", plan.ep,

@@ -23,6 +23,8 @@ constexpr std::array weight_formats{
     Stored{"int8", "int8+int8", "per_row+per_row"},
     Stored{"int8-weights", "int8+bf16", "per_row+none"},
     Stored{"int4-weights", "int4+bf16", "group128+none"},
+    Stored{"fp4 by int4-weights", "e2m1+bf16", "block16_e4m3+none"},
+    Stored{"mxfp4 by int4-weights", "e2m1+bf16", "block32_e8m0+none"},
 };
 constexpr std::array cache_formats{
     Stored{"bf16", "bf16", "none"},
@@ -78,11 +80,53 @@ std::optional<FormatQuality> cache_quality(std::span<FormatError const> table, C
     return quality_of(table, FormatError::Test::attention, cache_formats, name_of(cache));
 }
 
-std::optional<double> format_error_of(std::span<FormatError const> table, std::string_view weights, CacheFormat cache) {
-    auto const products = weights_quality(table, weights);
-    auto const attention = cache_quality(table, cache);
+namespace {
+
+/// Of products of which one operand alone is rounded: its own error is that of the output.
+std::vector<FormatError> with_one_rounded(std::span<FormatError const> table, double FormatError::*rounded,
+                                          double FormatError::*exact) {
+    std::vector<FormatError> out(table.begin(), table.end());
+    for (FormatError& row : out) {
+        row.output = row.*rounded;
+        row.*exact = 0;
+    }
+    return out;
+}
+
+/// Of weights that are widened to two bytes as they are multiplied.
+std::optional<FormatQuality> widened_quality(std::span<FormatError const> table, ServingPlan const& plan) {
+    std::string const measured = plan.stored + " by " + plan.weights;
+    if (auto quality = quality_of(table, FormatError::Test::gemm, weight_formats, measured)) return quality;
+    return weights_quality(with_one_rounded(table, &FormatError::first, &FormatError::second), plan.stored);
+}
+
+}  // namespace
+
+std::optional<FormatQuality> weights_quality(std::span<FormatError const> table, ServingPlan const& plan) {
+    GemmFormat const* const format = find_gemm_format(plan.weights);
+    bool const widens = format != nullptr && format->left >= 2;
+    if (!plan.released)
+        return widens && !plan.stored.empty() ? widened_quality(table, plan) : weights_quality(table, plan.weights);
+    if (widens) return weights_quality(table, "bf16");
+    return weights_quality(with_one_rounded(table, &FormatError::second, &FormatError::first), plan.weights);
+}
+
+namespace {
+
+std::optional<double> larger_of(std::optional<FormatQuality> const& products,
+                                std::optional<FormatQuality> const& attention) {
     if (!products || !attention) return std::nullopt;
     return std::max(products->usual().worst, attention->usual().worst);
+}
+
+}  // namespace
+
+std::optional<double> format_error_of(std::span<FormatError const> table, std::string_view weights, CacheFormat cache) {
+    return larger_of(weights_quality(table, weights), cache_quality(table, cache));
+}
+
+std::optional<double> format_error_of(std::span<FormatError const> table, ServingPlan const& plan) {
+    return larger_of(weights_quality(table, plan), cache_quality(table, plan.cache));
 }
 
 }  // namespace sextant

@@ -38,6 +38,10 @@ struct FormatQuality {
 /// The usual scaling is what vLLM's and TensorRT-LLM's quantisers write by default (assumed).
 std::optional<FormatQuality> weights_quality(std::span<FormatError const> table, std::string_view weights);
 
+/// Of the weights of a plan: as they are stored, and of the checkpoint's own, which lose nothing by being run as they
+/// were released, what the rounding of activations alone does (e_Y = e_X).
+std::optional<FormatQuality> weights_quality(std::span<FormatError const> table, ServingPlan const& plan);
+
 /// Of attention over a cache in this format. fp8 without a scale is what engines do without calibration (assumed), int4
 /// has a scale and a zero point for each token and head.
 std::optional<FormatQuality> cache_quality(std::span<FormatError const> table, CacheFormat cache);
@@ -45,6 +49,7 @@ std::optional<FormatQuality> cache_quality(std::span<FormatError const> table, C
 /// The larger of the output errors of products and attention under their usual scalings, on their worst inputs; nothing
 /// where one was not measured.
 std::optional<double> format_error_of(std::span<FormatError const> table, std::string_view weights, CacheFormat cache);
+std::optional<double> format_error_of(std::span<FormatError const> table, ServingPlan const& plan);
 
 /// An output error above which a format is called high: noise 20 dB below the signal (assumed; no error of a product
 /// says how much a model's answers lose).

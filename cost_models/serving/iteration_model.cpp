@@ -3,6 +3,7 @@
 #include "cost_models/serving/layer_cost.hpp"
 
 #include "core/error.hpp"
+#include "core/nearest.hpp"
 #include "core/spec/serving_split.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/serving/stage_split.hpp"
@@ -51,6 +52,17 @@ Place place_on(std::vector<double> const& grid, double at) {
 
 double seconds(Seconds time) { return time.base(); }
 
+/// @throws InputError: the device has no products in the format of the weights.
+void check_products(ServingCase const& what) {
+    AcceleratorProfile const& device = what.cluster.accelerator;
+    if (device.multiplies(*find_gemm_format(what.plan.weights))) return;
+    std::vector<std::string> known;
+    for (GemmFormat const& format : gemm_formats())
+        if (format.right <= 2 && device.multiplies(format)) known.emplace_back(format.name);
+    throw InputError("--weights: {} has no {} products under {} (it has: {})", device.name, what.plan.weights,
+                     what.engine.name, join(known));
+}
+
 double longest_prompt(ModelSpec const& model) {
     return static_cast<double>(std::max<std::int64_t>(model.max_positions, 4096));
 }
@@ -85,6 +97,7 @@ double IterationModel::Curve::operator()(double at) const {
 IterationModel::IterationModel(ServingCase const& what) : what_(what) {
     check_serving_plan(what_.model, what_.plan);
     if (auto const fault = split_fault(what_.engine, what_.plan)) throw InputError("{}", *fault);
+    check_products(what_);
     memory_ = serving_memory(what_);
     GemmFormat const& format = *find_gemm_format(what_.plan.weights);
     widens_weights_ = format.right < format.left;

@@ -2,10 +2,12 @@
 
 #include "core/error.hpp"
 #include "core/graph/block.hpp"
+#include "core/graph/shapes.hpp"
 #include "core/is_one_of.hpp"
 #include "core/spec/serving_split.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/kernel_time.hpp"
+#include "cost_models/serving/expert_exchange.hpp"
 
 #include <algorithm>
 #include <array>
@@ -78,8 +80,12 @@ LayerCosts::LayerCosts(ServingCase const& what)
         share_ = collective_curve(what.cluster, CollectiveKind::all_gather, groups);
         collect_ = collective_curve(what.cluster, CollectiveKind::reduce_scatter, groups);
     }
-    if (plan.ep > 1)
-        exchange_ = collective_curve(what.cluster, CollectiveKind::all_to_all, place_group(plan.ep, 1, what.cluster));
+    if (plan.ep > 1) {
+        GroupPlacement ranks = place_group(plan.ep, 1, what.cluster);
+        if (dispatcher_of(what) == Dispatcher::deduplicated) ranks.copies = what.model.moe->top_k;
+        exchange_ = collective_curve(what.cluster, CollectiveKind::all_to_all, ranks);
+        dispatched_share_ = dispatched_bytes_per_value(what) / 2;
+    }
     if (plan.pp > 1) add_sends();
 }
 
@@ -144,8 +150,8 @@ double LayerCosts::shared_beside_routed() const {
 void LayerCosts::add_experts(GroupedGemm const& e, ExpertInput input, double tokens, ExpertTime& time) const {
     MoeSpec const& moe = *what_.model.moe;
     auto const ranks = static_cast<double>(what_.plan.ep);
-    double const touched = std::max(
-        1.0, touched_experts(static_cast<double>(moe.experts), static_cast<double>(moe.top_k), tokens) / ranks);
+    auto const held = static_cast<double>(moe.experts + what_.plan.redundant_experts);
+    double const touched = std::max(1.0, touched_experts(held, static_cast<double>(moe.top_k), tokens) / ranks);
     double const routed = tokens * static_cast<double>(moe.top_k) * what_.plan.expert_imbalance / ranks;
     double const shared = shared_beside_routed();
     double const groups = touched + shared;
@@ -203,7 +209,8 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
         time.streaming += touched(s->forward, 1);
     } else if (auto const* c = std::get_if<Collective>(&op.what)) {
         if (c->kind == CollectiveKind::all_to_all)
-            time.communication += exchange_.time(c->bytes * what_.plan.expert_imbalance);
+            time.communication += exchange_.time(c->bytes * what_.plan.expert_imbalance *
+                                                 (op.name == dispatched_tokens ? dispatched_share_ : 1));
         else if (!reduce_.empty())
             time.communication += reduce_.time(c->bytes);
     }

@@ -82,7 +82,8 @@ private:
     CollectiveCurve reduce_;
     CollectiveCurve gather_;
     CollectiveCurve exchange_;
-    CollectiveCurve share_;  ///< among the ranks of all attention groups that have the same part of a group
+    double dispatched_share_ = 1;  ///< bytes of tokens on their way to the experts, over those of two a value
+    CollectiveCurve share_;        ///< among the ranks of all attention groups that have the same part of a group
     CollectiveCurve collect_;
     std::vector<std::pair<double, CollectiveCurve>> sends_;  ///< between stages, and how many are alike
 };

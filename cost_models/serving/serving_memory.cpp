@@ -22,15 +22,21 @@ struct RankWeights {
     double wide = 0;
 };
 
-double share_of(Parameter const& p, ServingPlan const& plan) {
-    if (p.sharding == Sharding::expert) return 1.0 / static_cast<double>(plan.ep * expert_ranks(plan));
+/// Experts that there are, their copies counted, over the model's.
+double expert_copies(ModelSpec const& model, ServingPlan const& plan) {
+    return 1 + static_cast<double>(plan.redundant_experts) / static_cast<double>(model.moe->experts);
+}
+
+double share_of(Parameter const& p, ModelSpec const& model, ServingPlan const& plan) {
+    if (p.sharding == Sharding::expert)
+        return expert_copies(model, plan) / static_cast<double>(plan.ep * expert_ranks(plan));
     return 1.0 / static_cast<double>(p.tensor_shards(plan.tp));
 }
 
 void add(RankWeights& total, std::vector<Parameter> const& parameters, ServingCase const& what, double times,
          bool layers) {
     for (Parameter const& p : parameters) {
-        double const count = times * static_cast<double>(p.count()) * share_of(p, what.plan);
+        double const count = times * static_cast<double>(p.count()) * share_of(p, what.model, what.plan);
         bool const kept = what.model.only_experts_narrow && p.sharding != Sharding::expert;
         // Vectors (norms, biases) stay wide.
         (layers && p.columns > 1 && !kept ? total.narrow : total.wide) += count;
@@ -65,8 +71,7 @@ Bytes weights_of(ServingCase const& what, Stage const& stage) {
     if (stage.first || (model.tied_embeddings && stage.last)) add(total, embedding_parameters(model), what, 1, false);
     if (stage.last) add(total, head_parameters(model), what, 1, false);
     GemmFormat const& format = *find_gemm_format(what.plan.weights);
-    // Scales of quantised weights: one of two bytes for 128 values (group-wise formats) is 1.6 % of an int4's bytes.
-    double const scales = format.right < 1 ? 2.0 / 128 : 0;
+    double const scales = scale_bytes_per_value(what.plan.stored.empty() ? format.name : what.plan.stored);
     return (total.narrow * (format.right + scales) + total.wide * 2) * units::B;
 }
 

@@ -22,10 +22,11 @@ struct ServeLaunch {
     std::string model_path = "REPLACE_WITH_MODEL_PATH";
     std::int64_t replicas = 1;
     std::int64_t per_node = 8;
-    ServingMemory memory{};             ///< of the replica, as predicted
-    std::int64_t request_length = 0;    ///< tokens of the requests that the plan is for, 0: not known
-    std::int64_t own_context = 0;       ///< longest request by the model's config, which is not `model`'s where chosen
-    CheckpointFormat checkpoint{};      ///< of the model, as its config says
+    ServingMemory memory{};           ///< of the replica, as predicted
+    std::int64_t request_length = 0;  ///< tokens of the requests that the plan is for, 0: not known
+    std::int64_t own_context = 0;     ///< longest request by the model's config, which is not `model`'s where chosen
+    Dispatcher exchange = Dispatcher::all_to_all;  ///< of routed tokens (`dispatcher_of`)
+    CheckpointFormat checkpoint{};                 ///< of the model, as its config says
     std::string run_weights{};          ///< what the engine multiplies the checkpoint's weights in (`run_format`)
     std::vector<NotExpressed> notes{};  ///< what is known before any engine has its words
 };

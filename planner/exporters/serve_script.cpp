@@ -20,12 +20,15 @@ bool is_quantised(ServeLaunch const& l) { return !l.checkpoint.method.empty(); }
 /// The plan's weights are those that the engine makes of the checkpoint.
 bool as_stored(ServeLaunch const& l) {
     std::string const& weights = l.plan.weights;
-    if (l.plan.weights_origin == FormatOrigin::checkpoint) return true;
+    if (l.plan.weights_origin == FormatOrigin::checkpoint || l.plan.released) return true;
     return !l.checkpoint.weights.empty() && (weights == l.checkpoint.weights || weights == l.run_weights);
 }
 
+/// What the weights are to be quantised to, whatever they are multiplied in.
+std::string const& quantised_to(ServeLaunch const& l) { return l.plan.stored.empty() ? l.plan.weights : l.plan.stored; }
+
 void note_weights(ServeLaunch const& l, Notes& notes) {
-    std::string const& weights = l.plan.weights;
+    std::string const& weights = quantised_to(l);
     if (as_stored(l)) return;
     if (is_quantised(l))
         notes.push_back(
@@ -45,7 +48,7 @@ std::int64_t of_group(std::int64_t total, std::int64_t groups) {
     return std::max<std::int64_t>(1, (total + groups - 1) / groups);
 }
 
-bool quantises_to_fp8(ServeLaunch const& l) { return l.plan.weights == "fp8" && !as_stored(l) && !is_quantised(l); }
+bool quantises_to_fp8(ServeLaunch const& l) { return quantised_to(l) == "fp8" && !as_stored(l) && !is_quantised(l); }
 
 void note_common(ServeLaunch const& l, Notes& notes) {
     note_weights(l, notes);
@@ -54,6 +57,8 @@ void note_common(ServeLaunch const& l, Notes& notes) {
             {"kv_cache", fmt::format("there is no {} cache: the command leaves the default", name_of(l.plan.cache))});
     if (std::string const remark = left_out_remark(l.model); !remark.empty())
         notes.push_back({"model", remark + "; the engine loads them too, so less memory is left for the cache"});
+    if (l.plan.ep > 1 && l.exchange == Dispatcher::deduplicated)
+        notes.push_back({"moe_dispatcher", "sending tokens once per domain needs DeepEP (or its like) installed"});
     if (l.plan.expert_imbalance > 1) notes.push_back({"expert_imbalance", "an assumption on traffic, no option"});
     notes.insert(notes.end(), l.notes.begin(), l.notes.end());
 }

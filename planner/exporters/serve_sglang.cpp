@@ -64,6 +64,8 @@ void add_ranks(ArgumentLines& lines, ServeLaunch const& l) {
     if (groups != Groups::none) lines.option("--dp-size", p.attention_dp);
     if (groups == Groups::attention) lines.flag("--enable-dp-attention");
     if (p.ep > 1) lines.option("--ep-size", p.ep);
+    if (p.ep > 1 && l.exchange == Dispatcher::deduplicated) lines.option("--moe-a2a-backend", "deepep");
+    if (p.redundant_experts > 0) lines.option("--ep-num-redundant-experts", p.redundant_experts);
 }
 
 /// Requests and tokens: of a replica of plain data parallelism; else of all groups together, among which SGLang divides

@@ -91,6 +91,10 @@ ServeExport write(ServeLaunch const& l) {
     note_common(l, notes);
     note_formats(l, notes);
     note_groups(l, notes);
+    if (p.redundant_experts > 0)
+        notes.push_back({"redundant_experts", fmt::format("a load balancer's file asks for them: num_slots {} "
+                                                          "(moe_config.load_balancer)",
+                                                          l.model.moe->experts + p.redundant_experts)});
     std::string yaml =
         "# Options of TensorRT-LLM that trtllm-serve has no argument for, written by 'sextant export serve'.\n";
     yaml +=

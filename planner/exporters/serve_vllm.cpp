@@ -103,6 +103,10 @@ ServeExport write(ServeLaunch const& l) {
     lines.option("--pipeline-parallel-size", p.pp);
     if (p.attention_dp > 1) lines.option("--data-parallel-size", p.attention_dp);
     if (p.ep > 1) lines.flag("--enable-expert-parallel");
+    if (p.redundant_experts > 0) {
+        lines.flag("--enable-eplb");
+        lines.option("--eplb-config", fmt::format("{{\"num_redundant_experts\":{}}}", p.redundant_experts));
+    }
     add_longest_request(lines, notes, l);
     lines.option("--max-num-seqs", of_group(p.max_batch, p.attention_dp));
     lines.option("--max-num-batched-tokens", p.max_batched_tokens);
@@ -118,6 +122,9 @@ ServeExport write(ServeLaunch const& l) {
     ServeScript const script{.title = "vLLM",
                              .written = vllm_serve_exporter.written,
                              .program = "vllm serve \"$model\"",
+                             .variables = p.ep > 1 && l.exchange == Dispatcher::deduplicated
+                                              ? "export VLLM_ALL2ALL_BACKEND=deepep_high_throughput\n"
+                                              : "",
                              .arguments = lines};
     out.files.push_back({"vllm.sh", serve_script(l, script, notes)});
     return out;

@@ -34,10 +34,11 @@ std::vector<std::int64_t> given_or(std::vector<std::int64_t> const& given, std::
 }
 
 /// Over how many ranks the experts may be divided.
-std::vector<std::int64_t> expert_degrees(ModelSpec const& model, std::int64_t tp, std::int64_t groups) {
+std::vector<std::int64_t> expert_degrees(ServeQuestion const& q, std::int64_t tp, std::int64_t groups) {
+    ModelSpec const& model = q.model;
     std::int64_t const ranks = tp * groups;
     if (!model.moe || ranks == 1) return {1};
-    bool const divides = model.moe->experts % ranks == 0;
+    bool const divides = (model.moe->experts + q.redundant_experts) % ranks == 0;
     if (groups > 1) return {divides ? ranks : 1};
     return divides ? std::vector<std::int64_t>{1, ranks} : std::vector<std::int64_t>{1};
 }
@@ -53,7 +54,7 @@ std::vector<Split> splits_of(ServeQuestion const& q, ClusterSpec const& cluster)
                 bool const own = (pp > 1 && q.stages.empty()) || (groups > 1 && q.groups.empty());
                 bool const too_wide = own && tp * pp * groups > widest;
                 if (too_wide || tp * pp * groups > q.most_accelerators) continue;
-                for (std::int64_t const ep : expert_degrees(model, tp, groups))
+                for (std::int64_t const ep : expert_degrees(q, tp, groups))
                     if (groups == 1 || ep > 1 || !q.groups.empty())
                         out.push_back({.tp = tp, .pp = pp, .groups = groups, .ep = ep});
             }
@@ -61,28 +62,30 @@ std::vector<Split> splits_of(ServeQuestion const& q, ClusterSpec const& cluster)
 }
 
 /// A plan of this split, without formats.
-ServingPlan plan_of(Split const& split) {
+ServingPlan plan_of(ServeQuestion const& q, Split const& split) {
     ServingPlan plan;
     plan.tp = split.tp;
     plan.pp = split.pp;
     plan.ep = split.ep;
     plan.attention_dp = split.groups;
+    plan.dispatcher = q.dispatcher;
+    if (split.ep > 1) plan.redundant_experts = q.redundant_experts;
     return plan;
 }
 
 bool starts(ServeQuestion const& q, Split const& split) {
-    ServingPlan const plan = plan_of(split);
+    ServingPlan const plan = plan_of(q, split);
     return !split_fault(q.model, plan) && !split_fault(q.engine, plan);
 }
 
 /// @throws InputError: values out of range, or with which no way to have the experts goes.
 void check_split(ServeQuestion const& q, Split split) {
     if (split.tp > 0 && split.groups > 0)
-        for (std::int64_t const ep : expert_degrees(q.model, split.tp, split.groups)) {
+        for (std::int64_t const ep : expert_degrees(q, split.tp, split.groups)) {
             split.ep = ep;
-            if (!split_fault(q.model, plan_of(split))) break;
+            if (!split_fault(q.model, plan_of(q, split))) break;
         }
-    check_serving_plan(q.model, plan_of(split));
+    check_serving_plan(q.model, plan_of(q, split));
 }
 
 /// @throws InputError: the engine takes no group of these with any tp.
@@ -90,7 +93,7 @@ void check_groups_of_engine(ServeQuestion const& q) {
     std::optional<std::string> first;
     for (std::int64_t const tp : given_or(q.tensor, {1}))
         for (std::int64_t const groups : given_or(q.groups, {1})) {
-            auto fault = split_fault(q.engine, plan_of({.tp = tp, .pp = 1, .groups = groups, .ep = 1}));
+            auto fault = split_fault(q.engine, plan_of(q, {.tp = tp, .pp = 1, .groups = groups, .ep = 1}));
             if (!fault) return;
             if (!first) first = std::move(fault);
         }
@@ -99,23 +102,35 @@ void check_groups_of_engine(ServeQuestion const& q) {
 
 }  // namespace
 
+namespace {
+
+/// Of one machine: those that the question names, as it runs them, or its own.
+std::vector<UsualWeights> weights_of(ServeQuestion const& q, ServeMachine const& machine) {
+    if (q.weights.empty()) return {machine.weights};
+    std::vector<UsualWeights> out;
+    for (std::string const& asked : q.weights)
+        out.push_back(chosen_weights(asked, q.checkpoint, machine.cluster.accelerator, q.engine));
+    return out;
+}
+
+}  // namespace
+
 std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
     std::vector<ServeCandidate> out;
     for (std::size_t m = 0; m < q.machines.size(); ++m) {
         ServeMachine const& machine = q.machines[m];
-        std::vector<std::string> const usual{machine.weights};
+        std::vector<UsualWeights> const formats = weights_of(q, machine);
         for (Split const& split : splits_of(q, machine.cluster)) {
             if (!starts(q, split)) continue;
-            for (std::string const& weights : q.weights.empty() ? usual : q.weights)
+            for (UsualWeights const& weights : formats)
                 for (CacheFormat const cache : q.caches)
                     for (std::int64_t const batch : q.batches)
                         for (std::int64_t const chunk : q.chunks) {
                             ServeCandidate c;
                             c.machine = m;
-                            c.plan = plan_of(split);
-                            c.plan.weights = weights;
+                            c.plan = plan_of(q, split);
+                            weights.put_into(c.plan);
                             c.plan.cache = cache;
-                            c.plan.weights_origin = q.weights.empty() ? machine.weights_origin : FormatOrigin::given;
                             c.plan.cache_origin = q.caches_origin;
                             c.plan.max_batch = batch;
                             c.plan.max_batched_tokens = std::max(chunk, batch);

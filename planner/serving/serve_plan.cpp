@@ -112,7 +112,9 @@ std::string too_inaccurate(ServeQuestion const& q, ServingPlan const& plan) {
         return fmt::format("{}: output error {:.2g} % above --max-error", what, 100 * quality->usual().worst);
     };
     std::string const weights =
-        reason(weights_quality(q.errors, plan.weights), fmt::format("{} weights", plan.weights));
+        plan.released ? std::string()
+                      : reason(weights_quality(q.errors, plan),
+                               fmt::format("{} weights", plan.stored.empty() ? plan.weights : plan.stored));
     return !weights.empty() ? weights
                             : reason(cache_quality(q.errors, plan.cache), fmt::format("{} cache", name_of(plan.cache)));
 }

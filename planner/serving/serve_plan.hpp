@@ -2,6 +2,7 @@
 
 #include "cost_models/serving/format_quality.hpp"
 #include "cost_models/serving/steady_state.hpp"
+#include "planner/serving/usual_formats.hpp"
 #include "simulator/serving/replica.hpp"
 #include "simulator/serving/request_source.hpp"
 
@@ -19,9 +20,8 @@ namespace sextant {
 /// Machines that may be rented.
 struct ServeMachine {
     ClusterSpec cluster;
-    std::optional<double> usd_per_hour;  ///< of one accelerator; without it accelerators are counted
-    std::string weights = "bf16";        ///< their format here where the question has none
-    FormatOrigin weights_origin = FormatOrigin::usual;
+    std::optional<double> usd_per_hour;       ///< of one accelerator; without it accelerators are counted
+    UsualWeights weights{.weights = "bf16"};  ///< their format here where the question has none
 };
 
 struct ServeCandidate;
@@ -45,13 +45,16 @@ struct ServeQuestion {
     std::vector<std::int64_t> stages{};  ///< pp; none: up to 16 while a replica spans four domains or less
     std::vector<std::int64_t> groups{};  ///< attention_dp; none: 1, and of experts powers of two, likewise
     std::vector<std::string> weights;    ///< that may be chosen; none: each machine's
+    CheckpointFormat checkpoint{};       ///< of the model, which one of them may be
     std::vector<CacheFormat> caches;
     FormatOrigin caches_origin = FormatOrigin::given;
     std::vector<std::int64_t> batches{32, 128, 512};  ///< of `ServingPlan::max_batch`
     std::vector<std::int64_t> chunks{2048, 8192};     ///< of `max_batched_tokens`
+    std::int64_t redundant_experts = 0;               ///< where experts are divided over ranks
+    std::optional<Dispatcher> dispatcher{};           ///< the same
     std::optional<double> memory_utilisation{};       ///< instead of the engine's
     std::optional<Scheduler> scheduler{};             ///< instead of the engine's
-    std::optional<double> most_error{};               ///< of a format: `format_error_of` above it drops the format
+    std::optional<double> most_error{};               ///< of a format that rounds; a larger one drops it
     std::vector<FormatError> errors{};                ///< what `most_error` is compared with
     std::int64_t most_accelerators = 4096;
     std::int64_t requests = 4000;  ///< of one simulation, at least

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace sextant {
 
 RunFormat run_format(std::string_view stored, AcceleratorProfile const& device, EngineProfile const& engine) {
@@ -40,7 +42,39 @@ UsualWeights usual_weights(CheckpointFormat const& checkpoint, AcceleratorProfil
         return out;
     }
     if (!run.note.empty()) run.note = fmt::format("the checkpoint is in {}: {}", checkpoint.weights, run.note);
-    return {.weights = std::move(run.weights), .from = FormatOrigin::checkpoint, .note = std::move(run.note)};
+    UsualWeights own{.weights = std::move(run.weights),
+                     .from = FormatOrigin::checkpoint,
+                     .note = std::move(run.note),
+                     .stored = stored_format(checkpoint),
+                     .released = true};
+    if (own.stored == own.weights) own.stored.clear();
+    return own;
+}
+
+UsualWeights chosen_weights(std::string_view asked, CheckpointFormat const& checkpoint,
+                            AcceleratorProfile const& device, EngineProfile const& engine) {
+    GemmFormat const* const format = find_gemm_format(asked);
+    UsualWeights out{.weights = std::string(format != nullptr ? format->name : asked), .from = FormatOrigin::given};
+    UsualWeights const own = usual_weights(checkpoint, device, engine);
+    if (own.released && (out.weights == checkpoint.weights || out.weights == own.weights)) {
+        out.note = own.note;
+        out.stored = own.stored;
+        out.weights = own.weights;
+        out.released = true;
+        return out;
+    }
+    RunFormat run = run_format(out.weights, device, engine);
+    if (run.note.empty() || !run.runs) return out;
+    out.note = fmt::format("--weights {}: {}", out.weights, run.note);
+    out.stored = std::exchange(out.weights, std::move(run.weights));
+    return out;
+}
+
+void UsualWeights::put_into(ServingPlan& plan) const {
+    plan.weights = weights;
+    plan.weights_origin = from;
+    plan.stored = stored;
+    plan.released = released;
 }
 
 }  // namespace sextant

@@ -22,16 +22,24 @@ struct RunFormat {
 /// are what the device has.
 RunFormat run_format(std::string_view stored, AcceleratorProfile const& device, EngineProfile const& engine);
 
-/// A format that nobody asked for.
+/// Weights as a plan has them.
 struct UsualWeights {
     std::string weights;
     FormatOrigin from = FormatOrigin::usual;
-    std::string note{};  ///< a sentence where it is not simply that of the checkpoint, or of an unquantised one
+    std::string note{};     ///< a sentence where it is not simply what was asked for, or that of an unquantised one
+    std::string stored{};   ///< `ServingPlan::stored`
+    bool released = false;  ///< `ServingPlan::released`
+    void put_into(ServingPlan& plan) const;
 };
 
 /// Weights as the checkpoint is: two bytes where it is not quantised, and, with a note that says so, where its format
 /// is not known or the device has no products for it.
 UsualWeights usual_weights(CheckpointFormat const& checkpoint, AcceleratorProfile const& device,
                            EngineProfile const& engine);
+
+/// Weights in a format that was asked for, run as the device and the engine do (`run_format`), with a note where that
+/// is another. The checkpoint's own format is no rounding of anybody's.
+UsualWeights chosen_weights(std::string_view asked, CheckpointFormat const& checkpoint,
+                            AcceleratorProfile const& device, EngineProfile const& engine);
 
 }  // namespace sextant

@@ -233,7 +233,7 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
         out.what.engine = find_engine(older ? "vllm-v0-rocm-cdna2" : "vllm-v0-rocm", "engine");
     }
     apply_layout(row, out);
-    out.what.plan.weights = measured_weights(row, out.what.cluster.accelerator, out.what.engine, out.assumptions);
+    measured_weights(row, out.what.cluster.accelerator, out.what.engine, out.assumptions).put_into(out.what.plan);
     out.what.plan.cache = measured_cache(row);
     out.what.plan.memory_utilisation = out.what.engine.memory_utilisation.value;
     apply_limits(row, out);
@@ -241,10 +241,11 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
     apply_measured(row, out);
     ServingPlan const& p = out.what.plan;
     bool const first = out.what.engine.prompts == PromptOrder::first;
-    out.key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", out.what.model.name, out.what.cluster.name,
-                          out.what.engine.name, out.load == ServedLoad::static_batch ? "batch" : "server", p.tp, p.pp,
-                          p.ep, p.attention_dp, p.weights, name_of(p.cache), p.max_batch, p.max_batched_tokens,
-                          first ? "first" : "mixed", static_cast<int>(out.what.engine.grouped_heads));
+    out.key =
+        fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", out.what.model.name, out.what.cluster.name,
+                    out.what.engine.name, out.load == ServedLoad::static_batch ? "batch" : "server", p.tp, p.pp, p.ep,
+                    p.attention_dp, p.weights, p.stored, name_of(p.cache), p.max_batch, p.max_batched_tokens,
+                    first ? "first" : "mixed", static_cast<int>(out.what.engine.grouped_heads));
     return out;
 }
 

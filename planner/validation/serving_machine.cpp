@@ -98,8 +98,8 @@ ClusterSpec measured_cluster(ServingRow const& row, std::vector<std::string>& as
     return *std::move(cluster);
 }
 
-std::string measured_weights(ServingRow const& row, AcceleratorProfile const& device, EngineProfile const& engine,
-                             std::vector<std::string>& assumptions) {
+UsualWeights measured_weights(ServingRow const& row, AcceleratorProfile const& device, EngineProfile const& engine,
+                              std::vector<std::string>& assumptions) {
     std::string const text = lower_case(row.weight_dtype);
     std::string const named = format_in_name(row.model);
     std::string format;
@@ -133,7 +133,9 @@ std::string measured_weights(ServingRow const& row, AcceleratorProfile const& de
     RunFormat run = run_format(format, device, engine);
     if (!run.note.empty()) assumptions.push_back(run.note);
     if (!run.runs && format != "bf16") throw RowSkip(fmt::format("{} has no {} products", device.name, run.weights));
-    return run.weights;
+    std::string stored = format == "fp4" && (has(text, "mxfp4") || is_mxfp4(row.model)) ? "mxfp4" : format;
+    if (stored == run.weights) stored.clear();
+    return {.weights = std::move(run.weights), .from = FormatOrigin::given, .stored = std::move(stored)};
 }
 
 CacheFormat measured_cache(ServingRow const& row) {

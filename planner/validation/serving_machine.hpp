@@ -3,6 +3,7 @@
 #include "core/spec/cluster_spec.hpp"
 #include "core/spec/engine_profile.hpp"
 #include "core/spec/serving_plan.hpp"
+#include "planner/serving/usual_formats.hpp"
 #include "planner/validation/serving_row.hpp"
 
 #include <string>
@@ -20,9 +21,9 @@ void check_engine(ServingRow const& row);
 
 ClusterSpec measured_cluster(ServingRow const& row, std::vector<std::string>& assumptions);
 
-/// The format of the weights: one of `gemm_formats`.
-std::string measured_weights(ServingRow const& row, AcceleratorProfile const& device, EngineProfile const& engine,
-                             std::vector<std::string>& assumptions);
+/// The format of the weights, one of `gemm_formats`, and how they are stored.
+UsualWeights measured_weights(ServingRow const& row, AcceleratorProfile const& device, EngineProfile const& engine,
+                              std::vector<std::string>& assumptions);
 
 CacheFormat measured_cache(ServingRow const& row);
 

@@ -27,4 +27,10 @@ std::string format_in_name(std::string const& model) {
     return "";
 }
 
+bool is_mxfp4(std::string const& model) {
+    auto const preset = preset_called(model);
+    return lower_case(model).find("mxfp4") != std::string::npos ||
+           (preset && stored_format(find_stored_model(*preset).checkpoint) == "mxfp4");
+}
+
 }  // namespace sextant

@@ -17,4 +17,7 @@ std::optional<ModelSpec> serving_model(std::string const& name);
 /// that name is published in, as a format of `gemm_formats`; empty: none.
 std::string format_in_name(std::string const& model);
 
+/// Whether the checkpoint of that name, or of its preset, is in MXFP4.
+bool is_mxfp4(std::string const& model);
+
 }  // namespace sextant

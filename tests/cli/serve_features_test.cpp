@@ -4,6 +4,7 @@
 #include "tests/cli/scratch_folder.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 using namespace sextant;
 
@@ -298,4 +299,81 @@ TEST_CASE("serve plan: lengths stand in the JSON as the options spell them", "[s
     CHECK(run_sextant({"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "2", "--count", "50",
                        "--prompt", j.at("prompt"), "--output-tokens", j.at("output")})
               .code == 0);
+}
+
+TEST_CASE("serve plan: a checkpoint as it was released is not rejected for what its format would lose", "[serve]") {
+    Arguments const plan{
+        "serve",          "plan", "-m",         "gpt-oss-120b", "-c",   "h100-sxm", "--rate", "2", "--ttft",      "2s",
+        "--tpot",         "50ms", "--requests", "500",          "--tp", "2",        "--pp",   "1", "--max-error", "0.1",
+        "--attention-dp", "1"};
+    Json const own = report(plan);
+    CHECK(own.at("found").get<bool>());
+    Json const& best = own.at("candidates").at(0);
+    CHECK(best.at("plan").at("weights") == "int4-weights");
+    CHECK(best.at("plan").at("weights_stored") == "mxfp4");
+    CHECK(best.at("error").get<double>() < 0.01);
+    Json const quantised = answer({"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "2", "--requests",
+                                   "500", "--weights", "fp4,int4-weights", "--max-error", "0.1"});
+    CHECK_THAT(quantised.at("counts").at("rejected").dump(), contains("int4-weights weights: output error 17 %"));
+    CHECK(quantised.at("candidates").at(0).at("plan").at("weights_stored") == "fp4");
+    CHECK(quantised.at("candidates").at(0).at("error").get<double>() == Approx(0.095).epsilon(0.05));
+}
+
+TEST_CASE("serve estimate: formats that a device lacks run widened, or the error names others", "[serve]") {
+    auto const on = [](char const* cluster, char const* weights, char const* engine = "vllm") {
+        return Arguments{"serve", "estimate", "-m",   "llama-3.1-8b",  "-c", cluster, "--weights",
+                         weights, "--engine", engine, "--concurrency", "4"};
+    };
+    Json const ampere = report(on("a100-sxm-80gb", "fp8"));
+    CHECK(ampere.at("plan").at("weights") == "int8-weights");
+    CHECK(ampere.at("plan").at("weights_stored") == "fp8");
+    CHECK_THAT(ampere.at("assumptions").dump(), contains("--weights fp8: fp8 weights widened"));
+    CHECK(report(on("h100-sxm", "fp4")).at("plan").at("weights") == "int4-weights");
+    check_refused(on("a100-sxm-80gb", "fp8", "tensorrt-llm"), "no fp8 products", "int8");
+}
+
+TEST_CASE("serve: dispatcher and copies of experts go from a plan to the engine's options", "[serve]") {
+    Arguments const wide{"serve",    "estimate",       "-m", "deepseek-v3",   "-c",
+                         "h100-sxm", "--attention-dp", "36", "--concurrency", "144"};
+    check_refused(wide + Arguments{"--ep", "36"}, "--redundant-experts 32", "--ep 32");
+    Json const estimate = report(wide + Arguments{"--ep", "36", "--redundant-experts", "32"});
+    CHECK(estimate.at("plan").at("moe_dispatcher") == "deduplicated");
+    CHECK(estimate.at("plan").at("redundant_experts") == 32);
+    CHECK_THAT(estimate.at("assumptions").dump(), contains("once per domain") && contains("1.03125 bytes"));
+    check_refused(wide + Arguments{"--ep", "1", "--redundant-experts", "4"}, "--redundant-experts", "--ep");
+    check_refused(wide + Arguments{"--moe-dispatcher", "deepep"}, "deepep", "deduplicated");
+    ScratchFolder const folder("experts");
+    std::string const deployment = folder.file("deployment.json", run_sextant({"serve",
+                                                                               "plan",
+                                                                               "-m",
+                                                                               "deepseek-v3",
+                                                                               "-c",
+                                                                               "h100-sxm",
+                                                                               "--rate",
+                                                                               "2",
+                                                                               "--requests",
+                                                                               "500",
+                                                                               "--tp",
+                                                                               "1",
+                                                                               "--pp",
+                                                                               "1",
+                                                                               "--attention-dp",
+                                                                               "32",
+                                                                               "--redundant-experts",
+                                                                               "32",
+                                                                               "--format",
+                                                                               "json"})
+                                                                      .out);
+    Json const best = Json::parse(read_text_file(deployment, 1 << 24)).at("candidates").at(0).at("plan");
+    CHECK(best.at("moe_dispatcher") == "deduplicated");
+    CHECK(best.at("redundant_experts") == 32);
+    for (auto const& [engine, dispatcher, copies] :
+         {std::tuple{"vllm", "VLLM_ALL2ALL_BACKEND=deepep", "num_redundant_experts"},
+          std::tuple{"sglang", "--moe-a2a-backend deepep", "--ep-num-redundant-experts 32"},
+          std::tuple{"tensorrt-llm", "DeepEP", "num_slots 288"}}) {
+        RunResult const script =
+            run_sextant({"export", "serve", "--engine", engine, "--plan", deployment, "--report", "json"});
+        INFO(script.err << script.out);
+        CHECK_THAT(script.out, contains(dispatcher) && contains(copies));
+    }
 }

@@ -55,3 +55,27 @@ TEST_CASE("format quality: the error of a pair is that of its worse half", "[qua
     CHECK_FALSE(format_error_of(table, "fp32", CacheFormat::bf16).has_value());
     CHECK_FALSE(format_error_of({}, "bf16", CacheFormat::bf16).has_value());
 }
+
+TEST_CASE("format quality: a checkpoint's own weights lose nothing, what is quantised does as it is stored",
+          "[quality]") {
+    auto const table = shipped_format_errors();
+    auto const worst = [&](ServingPlan const& plan) { return weights_quality(table, plan)->usual().worst; };
+    double const wide = weights_quality(table, "bf16")->usual().worst;
+    CHECK(worst({.weights = "int4-weights", .stored = "mxfp4", .released = true}) == wide);
+    CHECK(worst({.weights = "bf16"}) == wide);
+    // Activations that the run rounds.
+    double const both = weights_quality(table, "fp8-block")->usual().worst;
+    double const one = worst({.weights = "fp8-block", .released = true});
+    CHECK(one < both);
+    CHECK(one > wide);
+    CHECK(worst({.weights = "fp8-block"}) == both);
+    // Four-bit floats in blocks of 16 are measured beside activations in two bytes: not as integers in groups of 128.
+    double const nvfp4 = worst({.weights = "int4-weights", .stored = "fp4"});
+    CHECK(nvfp4 < weights_quality(table, "int4-weights")->usual().worst);
+    CHECK(nvfp4 < weights_quality(table, "fp4")->usual().worst);
+    CHECK(nvfp4 == Approx(0.095).epsilon(0.05));
+    double const fp8 = worst({.weights = "int8-weights", .stored = "fp8"});
+    CHECK(fp8 == Approx(0.0265).epsilon(0.02));
+    CHECK(*format_error_of(table, {.weights = "int4-weights", .stored = "mxfp4", .released = true}) ==
+          std::max(wide, cache_quality(table, CacheFormat::bf16)->usual().worst));
+}

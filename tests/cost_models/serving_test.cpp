@@ -3,6 +3,7 @@
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 #include "cost_models/collective_time.hpp"
+#include "cost_models/serving/expert_exchange.hpp"
 #include "cost_models/serving/pipeline_pace.hpp"
 #include "cost_models/serving/prompt_mix.hpp"
 #include "cost_models/serving/stage_split.hpp"
@@ -839,4 +840,82 @@ TEST_CASE("serving: a token more of limit takes no larger tile of experts") {
     double const below = capacity(255);
     CHECK(capacity(256) > 0.96 * below);
     CHECK(capacity(257) > 0.98 * below);
+}
+
+TEST_CASE("serving: copies of experts take memory, and change the work of a rank by its tokens alone") {
+    ServingPlan plan{.ep = 64, .attention_dp = 64};
+    ServingCase const plain = served("deepseek-v3", "h100-sxm", plan);
+    plan.redundant_experts = 64;
+    ServingCase const copied = served("deepseek-v3", "h100-sxm", plan);
+    auto const experts = [](ServingCase const& what) {
+        double count = 0;
+        for (LayerKind const kind : what.model.layers)
+            for (Parameter const& p : layer_parameters(what.model, kind))
+                if (p.sharding == Sharding::expert) count += static_cast<double>(p.count());
+        return count;
+    };
+    double const added = (serving_memory(copied).weights - serving_memory(plain).weights).base();
+    CHECK(added == Approx(2 * experts(plain) / 64 / 4));  // a quarter as many again, over 64 ranks, in two bytes
+    // Many tokens: each rank multiplies as many rows as before, and reads one more group.
+    IterationLoad const many{.prefill_tokens = 8192, .samples = 1, .elsewhere = 63 * 8192};
+    double const ratio = IterationModel(copied)(many).gemm / IterationModel(plain)(many).gemm;
+    CHECK(ratio >= 1);
+    CHECK(ratio < 1.1);
+    // Experts on more ranks than there are.
+    plan = {.ep = 320, .attention_dp = 320, .max_batch = 512, .redundant_experts = 64};
+    CHECK(IterationModel(served("deepseek-v3", "h100-sxm", plan))(many).total() > Seconds{});
+}
+
+TEST_CASE("serving: tokens go to experts over several domains once for each, inside of one once for each expert") {
+    ServingPlan plan{.ep = 32, .attention_dp = 32, .weights = "fp8-block"};
+    IterationLoad const load{.prefill_tokens = 8192, .samples = 1, .elsewhere = 31 * 8192};
+    auto const communication = [&](ServingCase const& what) { return IterationModel(what)(load).communication; };
+    ServingCase what = served("deepseek-v3", "h100-sxm", plan);
+    CHECK(dispatcher_of(what) == Dispatcher::deduplicated);
+    Seconds const usual = communication(what);
+    what.plan.dispatcher = Dispatcher::deduplicated;
+    CHECK(communication(what) == usual);
+    what.plan.dispatcher = Dispatcher::all_to_all;
+    CHECK(communication(what) > 1.5 * usual);
+    // fp8 goes out in one byte and a share of a scale, and comes back in two.
+    what.plan.dispatcher = Dispatcher::deduplicated;
+    what.plan.weights = "bf16";
+    CHECK(dispatched_bytes_per_value(what) == 2);
+    CHECK(communication(what) > 1.2 * usual);
+    CHECK(communication(what) < 2 / 1.5 * usual);
+    what.plan = {.ep = 8, .attention_dp = 8};
+    CHECK(dispatcher_of(what) == Dispatcher::all_to_all);
+    what.plan = {.ep = 32, .attention_dp = 32};
+    what.engine = find_engine("other", "test");
+    CHECK(dispatcher_of(what) == Dispatcher::all_to_all);
+    ServingCase const efa = served("deepseek-v3", "aws-p5", {.ep = 32, .attention_dp = 32});
+    CHECK(dispatcher_of(efa) == Dispatcher::all_to_all);
+}
+
+TEST_CASE("serving: prompts in progress are in the cache beside what decodes") {
+    IterationModel const model(served("llama-3.1-8b", "h100-sxm"));
+    RequestShape const request{.prompt = 100000, .output = 100};
+    ServingEstimate const open = open_loop(model, request, 0.1);
+    CHECK(open.prompts == Approx(0.1 * ((open.ttft.host + open.ttft.prefill) / units::s)));
+    CHECK(open.prompts > 0.5);
+    double const tokens = open.decodes * 100050 + open.prompts * 100000;
+    CHECK(open.cache_share == Approx(tokens / model.memory().cache_tokens).epsilon(0.01));
+    // All of a loop decode, have a prompt in progress, or wait.
+    ServingEstimate const loop = closed_loop(model, {.prompt = 2000, .output = 200}, 32);
+    CHECK(loop.decodes + loop.prompts <= 32);
+    // Sequences of one batch are counted once.
+    CHECK(static_batch(model, {.prompt = 2000, .output = 200}, 8).prompts == 0);
+}
+
+TEST_CASE("serving memory: scales of narrow weights are those of the format that they are stored in") {
+    auto const weights = [](char const* run, char const* stored) {
+        ServingPlan plan;
+        plan.weights = run;
+        plan.stored = stored;
+        return serving_memory(served("gpt-oss-120b", "h200-sxm", plan)).weights / units::GB;
+    };
+    CHECK(weights("int4-weights", "mxfp4") == Approx(65.2).epsilon(0.005));  // as published: 65.2 GB
+    CHECK(weights("fp4", "mxfp4") == weights("int4-weights", "mxfp4"));
+    CHECK(weights("fp4", "") - weights("fp4", "mxfp4") == Approx(114.66 / 32).epsilon(0.005));
+    CHECK(weights("int4-weights", "") < weights("int4-weights", "mxfp4"));
 }

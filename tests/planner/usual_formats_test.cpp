@@ -55,3 +55,35 @@ TEST_CASE("usual_weights: checkpoints on devices with and without their products
     CHECK_THAT(unknown.note, contains("'aqlm' is not known"));
     CHECK_THAT(unknown.note, contains("--weights"));
 }
+
+TEST_CASE("chosen_weights: a format that was asked for runs as a checkpoint in it does, and says so") {
+    auto const chosen = [](char const* asked, CheckpointFormat const& checkpoint, char const* machine,
+                           char const* engine = "vllm") {
+        return chosen_weights(asked, checkpoint, find_cluster(machine, "test").accelerator,
+                              find_engine(engine, "test"));
+    };
+    UsualWeights const ampere = chosen("fp8", {}, "a100-sxm-80gb");
+    CHECK(ampere.weights == "int8-weights");
+    CHECK(ampere.stored == "fp8");
+    CHECK(ampere.from == FormatOrigin::given);
+    CHECK_FALSE(ampere.released);
+    CHECK_THAT(ampere.note, contains("--weights fp8") && contains("widened"));
+    CHECK(chosen("fp4", {}, "h100-sxm").weights == "int4-weights");
+    CHECK(chosen("fp4", {}, "h100-sxm").stored == "fp4");
+    CHECK(chosen("fp4", {}, "b200-sxm").weights == "fp4");
+    CHECK(chosen("fp4", {}, "b200-sxm").stored.empty());
+    CHECK(chosen("fp8", {}, "a100-sxm-80gb", "tensorrt-llm").weights == "fp8");  // no kernels for it: refused later
+    CHECK(chosen("bf16", stored("fp8"), "h100-sxm").weights == "bf16");
+    // The checkpoint's own, by its name or by that of what it runs as.
+    CheckpointFormat const mxfp4{.method = "mxfp4", .weights = "fp4", .unknown = {}};
+    for (char const* asked : {"fp4", "int4-weights"}) {
+        UsualWeights const own = chosen(asked, mxfp4, "h100-sxm");
+        CHECK(own.weights == "int4-weights");
+        CHECK(own.stored == "mxfp4");
+        CHECK(own.released);
+    }
+    CHECK(usual(mxfp4, "h100-sxm").stored == "mxfp4");
+    CHECK(usual(mxfp4, "b200-sxm").stored == "mxfp4");
+    CHECK(usual(stored("fp4"), "b200-sxm").stored.empty());
+    CHECK(usual(stored("fp8"), "h100-sxm").released);
+}

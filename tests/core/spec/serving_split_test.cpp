@@ -39,3 +39,12 @@ TEST_CASE("serving split: attention groups of TensorRT-LLM are single ranks, tho
     CHECK_THAT(split_fault(engine, {.tp = 2, .ep = 16, .attention_dp = 8}).value_or(""),
                contains("--tp 1 --attention-dp 16"));
 }
+
+TEST_CASE("split_fault: experts that ep does not divide may be filled up by copies") {
+    CHECK_THAT(fault("deepseek-v3", {.ep = 72, .attention_dp = 72}), contains("72 does not divide the 256 experts") &&
+                                                                         contains("--redundant-experts 32") &&
+                                                                         contains("288") && contains("--ep 64"));
+    CHECK(fault("deepseek-v3", {.ep = 72, .attention_dp = 72, .redundant_experts = 32}).empty());
+    CHECK_THAT(fault("deepseek-v3", {.ep = 72, .attention_dp = 72, .redundant_experts = 8}),
+               contains("256 experts and 8 copies") && contains("--redundant-experts 32"));
+}

@@ -1,0 +1,29 @@
+#include "cost_models/serving/expert_exchange.hpp"
+
+#include "core/is_one_of.hpp"
+#include "cost_models/token_dispatch.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace sextant {
+namespace {
+
+constexpr std::array<std::string_view, 4> engines_with_deduplication{"vllm", "sglang", "tensorrt-llm", "lmdeploy"};
+
+}  // namespace
+
+Dispatcher dispatcher_of(ServingCase const& what) {
+    if (what.plan.dispatcher) return *what.plan.dispatcher;
+    bool const far = what.plan.ep > what.cluster.domain_size && what.cluster.scale_out;
+    bool const ships_it = is_one_of(engines_with_deduplication, what.engine.name);
+    return far && ships_it && starts_on_devices(*what.cluster.scale_out) ? Dispatcher::deduplicated
+                                                                         : Dispatcher::all_to_all;
+}
+
+double dispatched_bytes_per_value(ServingCase const& what) {
+    bool const narrow = dispatcher_of(what) == Dispatcher::deduplicated && what.plan.weights.starts_with("fp8");
+    return narrow ? 1 + 4.0 / 128 : 2;
+}
+
+}  // namespace sextant
