@@ -211,6 +211,7 @@ TEST_CASE("calibrate fit --train: times in another unit are left out, and a prof
     std::string const rows = own_runs(scratch);
     CsvTable const table = read_csv(rows);
     std::string slow = csv_line(table.header), in_ms = slow;
+    constexpr double too_slow = 20;
     auto const at = static_cast<std::size_t>(std::find(table.header.begin(), table.header.end(), "iter_time_s") -
                                              table.header.begin());
     for (CsvRecord record : table.records) {
@@ -218,14 +219,20 @@ TEST_CASE("calibrate fit --train: times in another unit are left out, and a prof
             if (table.header[i].starts_with("tokens_per_s") || table.header[i].find("tflops") != std::string::npos ||
                 table.header[i] == "mfu_pct")
                 record.cells[i].clear();
+        record.cells[at] = std::to_string(too_slow * std::stod(record.cells[at]));
+        slow += csv_line(record.cells);
         record.cells[at] = "1e9";
         in_ms += csv_line(record.cells);
     }
-    write_text_file(scratch.path("ms.csv"), in_ms);
-    RunResult const far = run_sextant({"calibrate", "fit", "--train", scratch.path("ms.csv"), "--framework", "fsdp",
-                                       "--out", scratch.path("x.json")});
-    CHECK(far.code == 2);
-    CHECK_THAT(far.err, contains("off by more than four times") && contains("in seconds?"));
+    auto const refused = [&](std::string const& text) {
+        write_text_file(scratch.path("ms.csv"), text);
+        RunResult const far = run_sextant({"calibrate", "fit", "--train", scratch.path("ms.csv"), "--framework", "fsdp",
+                                           "--out", scratch.path("x.json")});
+        CHECK(far.code == 2);
+        return far.err;
+    };
+    CHECK_THAT(refused(slow), contains("off by more than four times") && contains("in seconds?"));
+    CHECK_THAT(refused(in_ms), contains("slower than 0.2 % of the peak: is the time in another unit?"));
 
     REQUIRE(run_sextant({"calibrate", "fit", "--train", rows, "--framework", "fsdp", "--out", scratch.path("a.json")})
                 .code == 0);
