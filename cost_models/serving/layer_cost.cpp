@@ -82,7 +82,11 @@ LayerCosts::LayerCosts(ServingCase const& what)
     }
     if (plan.ep > 1) {
         GroupPlacement ranks = place_group(plan.ep, 1, what.cluster);
-        if (dispatcher_of(what) == Dispatcher::deduplicated) ranks.copies = what.model.moe->top_k;
+        if (dispatcher_of(what) == Dispatcher::deduplicated) {
+            ranks.copies = what.model.moe->top_k;
+            ranks.expert_groups = what.model.moe->groups;
+            ranks.chosen_groups = what.model.moe->chosen_groups;
+        }
         exchange_ = collective_curve(what.cluster, CollectiveKind::all_to_all, ranks);
         dispatched_share_ = dispatched_bytes_per_value(what) / 2;
     }

@@ -180,6 +180,8 @@ std::vector<std::string_view> rl_columns() {
 std::vector<RlRow> predict_rl_rows(CsvTable const& table, double variation, RlOverheads const& overheads) {
     static_cast<void>(table.require(rl_columns()));
     std::vector<RlRow> rows;
+    std::size_t unreadable = 0;
+    std::string first;
     for (CsvRecord const& record : table.records) {
         RowCells const cells(table, record);
         RlRow row{.source = cells.text("source_id"),
@@ -197,11 +199,13 @@ std::vector<RlRow> predict_rl_rows(CsvTable const& table, double variation, RlOv
             predict(cells, row, variation, overheads);
         } catch (RowSkip const& skip) {
             row.skip_reason = skip.what();
+            if (!skip.place().empty() && ++unreadable == 1) first = fmt::format("{} ({})", skip.what(), skip.place());
         } catch (InputError const& error) {
             row.skip_reason = error.what();
         }
         rows.push_back(std::move(row));
     }
+    if (!rows.empty() && unreadable == rows.size()) throw InputError("no row can be read: {}", first);
     return rows;
 }
 

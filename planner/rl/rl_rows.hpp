@@ -35,7 +35,7 @@ std::vector<std::string_view> rl_columns();
 /// the row's maximum less the prompt, and vary at least so much that the longest of a step reaches it. One step off is
 /// `asynchronous` with a staleness of one, half of the accelerators for the engines where the row names no division.
 /// Nothing is fitted to these rows.
-/// @throws InputError when columns are missing.
+/// @throws InputError when columns are missing, or where no row can be read.
 std::vector<RlRow> predict_rl_rows(CsvTable const& table, double variation, RlOverheads const& overheads);
 
 /// A model of one source in both modes: responses a second and accelerator, asynchronous over colocated.
