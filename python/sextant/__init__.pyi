@@ -1100,12 +1100,15 @@ class _ServeEstimate(Command):
         tp: Value | None = None,
         pp: Value | None = None,
         ep: Value | None = None,
+        moe_dispatcher: Value | None = None,
+        redundant_experts: Value | None = None,
         attention_dp: Value | None = None,
         weights: Literal["bf16", "fp16", "fp8", "fp8-block", "fp4", "int8", "int8-weights", "int4-weights"] | str | Sequence[str] | None = None,
         kv_cache: Literal["bf16", "fp8", "int8", "int4"] | str | Sequence[str] | None = None,
         max_batch: Value | None = None,
         max_batched_tokens: Value | None = None,
         block_tokens: Value | None = None,
+        context: Value | None = None,
         memory_utilisation: Value | None = None,
         expert_imbalance: Value | None = None,
         price: Value | None = None,
@@ -1126,12 +1129,15 @@ class _ServeEstimate(Command):
             tp: tensor parallelism of a replica (default: 1)
             pp: pipeline stages of a replica (default: 1)
             ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over as many (default: 1)
+            moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
+            redundant_experts: copies of experts beside these, so that --ep divides all together (default: 0)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
             weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by quantization_config of its config.json, else bf16)
             kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, else bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
+            context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
             memory_utilisation: share of device memory the engine takes (default: the engine's)
             expert_imbalance: tokens of the busiest expert rank over the mean (default: 1)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -1154,12 +1160,15 @@ class _ServeSimulate(Command):
         tp: Value | None = None,
         pp: Value | None = None,
         ep: Value | None = None,
+        moe_dispatcher: Value | None = None,
+        redundant_experts: Value | None = None,
         attention_dp: Value | None = None,
         weights: Literal["bf16", "fp16", "fp8", "fp8-block", "fp4", "int8", "int8-weights", "int4-weights"] | str | Sequence[str] | None = None,
         kv_cache: Literal["bf16", "fp8", "int8", "int4"] | str | Sequence[str] | None = None,
         max_batch: Value | None = None,
         max_batched_tokens: Value | None = None,
         block_tokens: Value | None = None,
+        context: Value | None = None,
         memory_utilisation: Value | None = None,
         expert_imbalance: Value | None = None,
         price: Value | None = None,
@@ -1219,12 +1228,15 @@ class _ServeSimulate(Command):
             tp: tensor parallelism of a replica (default: 1)
             pp: pipeline stages of a replica (default: 1)
             ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over as many (default: 1)
+            moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
+            redundant_experts: copies of experts beside these, so that --ep divides all together (default: 0)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
             weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by quantization_config of its config.json, else bf16)
             kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, else bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
+            context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
             memory_utilisation: share of device memory the engine takes (default: the engine's)
             expert_imbalance: tokens of the busiest expert rank over the mean (default: 1)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -1298,11 +1310,14 @@ class _ServePlan(Command):
         tp: Value | None = None,
         pp: Value | None = None,
         attention_dp: Value | None = None,
+        moe_dispatcher: Value | None = None,
+        redundant_experts: Value | None = None,
         weights: Value | None = None,
         kv_cache: Value | None = None,
         max_error: Value | None = None,
         price: Value | None = None,
         memory_utilisation: Value | None = None,
+        context: Value | None = None,
         max_gpus: Value | None = None,
         requests: Value | None = None,
         top: Value | None = None,
@@ -1331,11 +1346,14 @@ class _ServePlan(Command):
             tp: tensor parallelism that may be chosen (default: powers of two within a domain)
             pp: pipeline stages that may be chosen (default: 1 to 16, four domains a replica at most)
             attention_dp: attention groups that may be chosen (default: 1; of experts powers of two, likewise)
+            moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
+            redundant_experts: copies of experts beside these, so that --ep divides all together (default: 0)
             weights: formats that may be chosen (default: as the checkpoint is, else bf16)
             kv_cache: formats of the cache that may be chosen (default: the checkpoint's, else bf16)
             max_error: largest rms output error a format may have, as a share (see serve quality; default: any)
             price: US dollars per accelerator and hour, one or one per cluster (default: the profiles')
             memory_utilisation: share of device memory (default: the engine's)
+            context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
             max_gpus: accelerators at most (default: 4096)
             requests: of one simulation, at least (default: 4000)
             top: deployments shown (default: 10)
@@ -1354,10 +1372,13 @@ class _ServeQuality(Command):
         tp: Value | None = None,
         pp: Value | None = None,
         ep: Value | None = None,
+        moe_dispatcher: Value | None = None,
+        redundant_experts: Value | None = None,
         attention_dp: Value | None = None,
         max_batch: Value | None = None,
         max_batched_tokens: Value | None = None,
         block_tokens: Value | None = None,
+        context: Value | None = None,
         memory_utilisation: Value | None = None,
         expert_imbalance: Value | None = None,
         price: Value | None = None,
@@ -1379,10 +1400,13 @@ class _ServeQuality(Command):
             tp: tensor parallelism of a replica (default: 1)
             pp: pipeline stages of a replica (default: 1)
             ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over as many (default: 1)
+            moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
+            redundant_experts: copies of experts beside these, so that --ep divides all together (default: 0)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
+            context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
             memory_utilisation: share of device memory the engine takes (default: the engine's)
             expert_imbalance: tokens of the busiest expert rank over the mean (default: 1)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -1578,12 +1602,15 @@ class _ExportServe(Command):
         tp: Value | None = None,
         pp: Value | None = None,
         ep: Value | None = None,
+        moe_dispatcher: Value | None = None,
+        redundant_experts: Value | None = None,
         attention_dp: Value | None = None,
         weights: Literal["bf16", "fp16", "fp8", "fp8-block", "fp4", "int8", "int8-weights", "int4-weights"] | str | Sequence[str] | None = None,
         kv_cache: Literal["bf16", "fp8", "int8", "int4"] | str | Sequence[str] | None = None,
         max_batch: Value | None = None,
         max_batched_tokens: Value | None = None,
         block_tokens: Value | None = None,
+        context: Value | None = None,
         memory_utilisation: Value | None = None,
         expert_imbalance: Value | None = None,
         price: Value | None = None,
@@ -1605,12 +1632,15 @@ class _ExportServe(Command):
             tp: tensor parallelism of a replica (default: 1)
             pp: pipeline stages of a replica (default: 1)
             ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over as many (default: 1)
+            moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
+            redundant_experts: copies of experts beside these, so that --ep divides all together (default: 0)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
             weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by quantization_config of its config.json, else bf16)
             kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, else bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
+            context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
             memory_utilisation: share of device memory the engine takes (default: the engine's)
             expert_imbalance: tokens of the busiest expert rank over the mean (default: 1)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
