@@ -168,9 +168,11 @@ Seconds exchange_of_copies(StageLoad const& load, ParallelPlan const& plan, Data
            time(load.parameters.expert, expert_shards(plan), std::max(1.0, load.moe_layers));
 }
 
-/// One rank of the first stage of a pipeline, and its like of the last.
+/// One rank of the first stage of a pipeline, and its like of the last: in one domain where all of it is.
 GroupPlacement ends_of_pipeline(ParallelPlan const& plan, ClusterSpec const& cluster) {
-    return place_group(2, plan.tp * plan.cp * plan.dp * (plan.pp - 1), cluster);
+    std::int64_t const stage = plan.tp * plan.cp * plan.dp;
+    bool const inside = stage * plan.pp <= cluster.domain_size;
+    return {.size = 2, .ranks_per_domain = inside ? 2 : 1, .domains = inside ? 1 : 2, .stride = stage * (plan.pp - 1)};
 }
 
 /// Of a group whose first `shard` ranks, and each as many after them, share what ZeRO splits.

@@ -63,6 +63,11 @@ TEST_CASE("data_parallel_time: gradients of an embedding that both ends hold are
         CHECK(time_of(load, plan, machine, hiding, pass, pass).exposed.base() ==
               Approx((without + added).base()).epsilon(1e-12));
     }
+    // A pipeline inside a node has both ends there, three stages of two ranks apart.
+    Seconds const near =
+        collective_curve(machine, CollectiveKind::all_reduce, place_group(2, 1, 8)).time(2.0 * 2e8 * units::B);
+    CHECK(time_of(load, {.tp = 2, .pp = 4, .zero = 1}, machine, hiding, pass, pass).exposed.base() ==
+          Approx(near.base()).epsilon(1e-12));
     CHECK(time_of(load, {.dp = 4, .tp = 8}, machine, two_bytes()).exposed ==
           time_of(load_of(1e9, 32), {.dp = 4, .tp = 8}, machine, two_bytes()).exposed);
 }
