@@ -252,11 +252,15 @@ std::string plan_label(ParallelPlan const& p) {
     add("pp", p.pp);
     add("dp", p.dp);
     add("ep", p.ep);
+    add("etp", p.expert_tp);
     add("vpp", p.vpp);
+    if (p.cp > 1 && p.cp_mode != ContextParallel::ring) text += fmt::format("{} ", name_of(p.cp_mode));
+    if (p.ep > 1 && p.dispatcher == Dispatcher::deduplicated) text += "deduplicated ";
     if (p.pp > 1 && !p.stage_layers.empty()) text += fmt::format("stages {} ", stages_label(p.stage_layers));
     if (!is_usual(p.schedule) && (p.pp > 1 || p.schedule == Schedule::overlapped))
         text += fmt::format("{} ", name_of(p.schedule));
     text += fmt::format("mb{} zero{}", p.micro_batch, p.zero);
+    if (p.zero > 0 && p.shard_group > 0) text += fmt::format(" groups-of-{}", p.shard_group);
     if (p.recompute != Recompute::none) {
         text += fmt::format(" recompute-{}", p.recompute == Recompute::selective ? selective_label(p.recompute_modules)
                                                                                  : name_of(p.recompute));

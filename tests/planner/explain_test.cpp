@@ -265,4 +265,8 @@ TEST_CASE("explain: a label says what sets a plan apart", "[INV-12]") {
     plan.recompute_layers = 2;
     plan.offload = Offload::optimizer;
     CHECK(plan_label(plan) == "tp8 pp4 dp16 mb1 zero1 recompute-full-2 offload-optimizer sp");
+    ParallelPlan experts{.dp = 16, .cp = 2, .ep = 8, .expert_tp = 2, .zero = 1, .shard_group = 4};
+    experts.cp_mode = ContextParallel::ulysses;
+    experts.dispatcher = Dispatcher::deduplicated;
+    CHECK(plan_label(experts) == "cp2 dp16 ep8 etp2 ulysses deduplicated mb1 zero1 groups-of-4");
 }
