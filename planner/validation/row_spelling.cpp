@@ -79,6 +79,16 @@ CountedLayers counted_layers(std::string_view text, std::int64_t per_stage) {
             if (behind.starts_with(ordinal)) behind = trimmed(behind.substr(ordinal.size()), " -");
         bool const of_layers = behind.starts_with("layer") || behind.starts_with("block");
         if (number.value <= 0) continue;
+        // "16/32 layers", "layers 1-16"
+        bool const of_all = behind.starts_with("/");
+        bool const to = !behind.empty() && behind[0] >= '0' && behind[0] <= '9';
+        if (double second = 0; of_all || to) {
+            std::string_view const rest = of_all ? behind.substr(1) : behind;
+            std::from_chars(rest.data(), rest.data() + rest.size(), second);
+            if (!has(text, "layer") || second < number.value) return {.layers = {}, .is_clear = false};
+            return {.layers =
+                        of_all ? share(number.value / second) : static_cast<std::int64_t>(second - number.value) + 1};
+        }
         auto const count = static_cast<std::int64_t>(std::min(number.value, 1e6));
         if (number.before == "every" && of_layers) return {.layers = share(1 / number.value)};
         if (behind.starts_with("%")) return {.layers = share(std::min(1.0, number.value / 100))};
@@ -106,13 +116,15 @@ constexpr std::array words_of_selection{
 constexpr std::array words_of_core_attention{std::string_view("attention"), std::string_view("attn"),
                                              std::string_view("core_attention"), std::string_view("core")};
 
-constexpr std::array words_of_none{std::string_view("none"),    std::string_view("0"),   std::string_view("false"),
-                                   std::string_view("no"),      std::string_view("off"), std::string_view("disabled"),
-                                   std::string_view("without"), std::string_view("w/o")};
-constexpr std::array words_of_full{std::string_view("1"),          std::string_view("true"),
-                                   std::string_view("yes"),        std::string_view("on"),
-                                   std::string_view("enabled"),    std::string_view("ac"),
-                                   std::string_view("all layers"), std::string_view("every layer")};
+constexpr std::array words_of_none{
+    std::string_view("none"),    std::string_view("0"),        std::string_view("false"),   std::string_view("no"),
+    std::string_view("off"),     std::string_view("disabled"), std::string_view("without"), std::string_view("w/o"),
+    std::string_view("nothing"), std::string_view("not used"), std::string_view("unused")};
+constexpr std::array words_of_full{
+    std::string_view("1"),           std::string_view("true"),    std::string_view("yes"),
+    std::string_view("on"),          std::string_view("enabled"), std::string_view("ac"),
+    std::string_view("ac on"),       std::string_view("all"),     std::string_view("all layers"),
+    std::string_view("every layer"), std::string_view("uniform"), std::string_view("checkpoint every layer")};
 
 /// The modules in "selective:[layernorm moe_act]", "selective: norm, act, shared_expert" or "selective:moe+layernorm".
 RecomputeModules named_modules(std::string_view text) {
@@ -228,12 +240,13 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         return;
     }
     if (is_one_of(words_of_none, text) || text.starts_with("no ") || text.starts_with("w/o ") ||
-        has(text, "everything_saveable"))
+        text.starts_with("without ") || has(text, "everything_saveable"))
         return;
     if (auto const remat = maxtext_policy(text, out.model)) return apply(*remat, plan);
     if (has(text, "offload")) throw RowSkip("recompute policy with offload of some activations");
     if (has(text, "selective layer")) return recompute_layers(out, per_stage / 2);
-    if (has(text, "selective op") || has(text, "selective:op") || has(text, "llama3_8b.toml"))
+    if (text == "op" || has(text, "selective op") || has(text, "selective_op") || has(text, "selective:op") ||
+        has(text, "llama3_8b.toml"))
         return recompute_modules(out, {RecomputeModule::op});
     bool const some = has(text, "sel") || has(text, "sac") || has(text, "dots");
     bool const checkpointing = has(text, "checkpointing") && !some;

@@ -540,10 +540,12 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(kept("remat_policy=minimal_with_context") == "qkv,context,attention_out,mlp_up");
     CHECK(kept("remat_policy=save_dot_except_mlp") == "qkv,attention_out");
     CHECK(kept("save_dot_only_with_context") == "qkv,context,attention_out,mlp_up");
-    for (char const* const text : {"True", "full (uniform 1)", "activation checkpointing", "gradient checkpointing",
-                                   "full AC", "all layers", "remat_policy=nothing_saveable"})
+    for (char const* const text :
+         {"True", "full (uniform 1)", "activation checkpointing", "gradient checkpointing", "full AC", "all layers",
+          "all", "AC on", "checkpoint every layer", "remat_policy=nothing_saveable"})
         CHECK(plan(text).recompute == Recompute::full);
-    for (char const* const text : {"off", "no activation checkpointing", "w/o recompute", "disabled"})
+    for (char const* const text :
+         {"off", "no activation checkpointing", "w/o recompute", "disabled", "without AC", "not used"})
         CHECK(plan(text).recompute == Recompute::none);
     for (char const* const text : {"10 layers", "block 10", "full (block, 10)", "full, block, 10 layers"})
         CHECK(plan(text).recompute_layers == 10);
@@ -555,8 +557,9 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
         CHECK(plan(text).recompute == Recompute::full);
         CHECK(plan(text).recompute_layers == 0);
     }
-    for (char const* const text : {"checkpointing every 2 layers", "every other layer", "selective every 2 layers",
-                                   "every-2-layers", "50 % of the layers", "half of the layers"}) {
+    for (char const* const text :
+         {"checkpointing every 2 layers", "every other layer", "selective every 2 layers", "every-2-layers",
+          "50 % of the layers", "half of the layers", "full recompute 16/32 layers", "partial (layers 1-16)"}) {
         INFO(text);
         CHECK(plan(text).recompute_layers == 16);
     }
