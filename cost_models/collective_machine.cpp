@@ -105,23 +105,19 @@ bool is_tray(CollectiveMachineRow const& row, ClusterSpec const& cluster) {
     return cluster.domain_size > 16 && row.gpus_per_node < cluster.domain_size;
 }
 
-/// assumed: faster than any port, so that the rate is of all ports of a node ("EFA 3200 Gbps")
-constexpr double most_of_a_port = 800;
-
 /// The rate between nodes that a row states, by accelerator of a cluster.
 class StatedRate {
 public:
     explicit StatedRate(CollectiveMachineRow const& row) : row_(row), stated_(stated_network_rate(row.inter_link)) {}
 
     [[nodiscard]] bool is_stated() const { return stated_.gbps > 0; }
-    [[nodiscard]] bool is_unclear() const { return stated_.unclear; }
     /// A rate without a number of ports; taken as of one for each accelerator.
-    [[nodiscard]] bool is_of_port() const { return stated_.ports == 0 && stated_.gbps <= most_of_a_port; }
+    [[nodiscard]] bool is_of_port() const { return stated_.ports == 0 && stated_.of == RateOf::port; }
 
     [[nodiscard]] BytesPerSecond of(ClusterSpec const& cluster) const {
         if (is_of_port()) return gigabits(stated_.gbps);
-        auto const ports = static_cast<double>(std::max<std::int64_t>(1, stated_.ports));
-        return gigabits(ports * stated_.gbps / accelerators_of_node(cluster));
+        BytesPerSecond const all = gigabits(std::max(1.0, stated_.ports) * stated_.gbps);
+        return stated_.of == RateOf::accelerator ? all : all / accelerators_of_node(cluster);
     }
     [[nodiscard]] bool is_that_of(ClusterSpec const& cluster) const {
         return std::abs(of(cluster) / cluster.scale_out->bandwidth.value - 1) < near;
@@ -130,7 +126,7 @@ public:
     [[nodiscard]] bool is_port_of(ClusterSpec const& cluster) const {
         double const ports =
             cluster.scale_out->bandwidth.value * accelerators_of_node(cluster) / gigabits(stated_.gbps);
-        return stated_.ports == 0 && ports > 1 - near && of(cluster) > cluster.scale_out->bandwidth.value &&
+        return is_of_port() && ports > 1 - near && of(cluster) > cluster.scale_out->bandwidth.value &&
                std::abs(ports - std::round(ports)) < near;
     }
 
@@ -159,11 +155,7 @@ ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std:
             fmt::format("no profile for {} with {} between nodes", candidates.front()->accelerator.name, kind));
     StatedRate const rate(row);
     if (!rate.is_stated()) {
-        out.assumptions.push_back(rate.is_unclear()
-                                      ? fmt::format("rate between nodes as usual for the device: that of '{}' is not "
-                                                    "understood (8x400G is)",
-                                                    row.inter_link.substr(0, 60))
-                                      : "rate between nodes as usual for the device");
+        out.assumptions.emplace_back("rate between nodes as usual for the device");
         return *of_kind.front();
     }
     for (ClusterSpec const* const cluster : of_kind)

@@ -1,160 +1,144 @@
 #include "core/measurements/network_rate.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace sextant {
 namespace {
 
-constexpr double most_gbps = 1e5;
+struct PortName {
+    std::string_view name;  ///< lower case, with no letter before or after it
+    double gbps;
+};
+
+/// Of InfiniBand with four lanes, and Gigabit Ethernet.
+constexpr std::array port_names{PortName{"hdr100", 100}, PortName{"ndr200", 200}, PortName{"fdr", 56},
+                                PortName{"edr", 100},    PortName{"hdr", 200},    PortName{"ndr", 400},
+                                PortName{"xdr", 800},    PortName{"gige", 1},     PortName{"gigabit", 1},
+                                PortName{"gig", 1},      PortName{"giga", 1}};
+
+/// The fastest port there is, in Gbit/s: a larger rate is that of all ports of a node.
+constexpr double fastest_port = 800;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-struct Generation {
-    std::string_view word;  ///< lower case; one that begins with another goes before it
-    double gbps;
-};
-constexpr std::array generations{Generation{"edr", 100},    Generation{"hdr100", 100}, Generation{"hdr", 200},
-                                 Generation{"ndr200", 200}, Generation{"ndr", 400},    Generation{"xdr", 800}};
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// What may stand behind the G or T of bits a second, up to the next character that is no letter.
-constexpr std::array bit_units{"", "b", "bit", "bits", "bps", "bits/s", "bit/s", "b/s", "be", "base"};
-
-/// A text that is read from the left.
-class Reader {
-public:
-    explicit Reader(std::string_view rest) : rest_(rest) {}
-
-    void skip_spaces() {
-        while (!rest_.empty() && rest_.front() == ' ')
-            rest_.remove_prefix(1);
-    }
-    [[nodiscard]] std::string_view rest() const { return rest_; }
-
-    std::optional<double> number() {
-        double value = 0;
-        if (rest_.empty() || !is_digit(rest_.front())) return std::nullopt;
-        auto const [end, error] =
-            std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, std::chars_format::fixed);
-        if (error != std::errc{}) return std::nullopt;
-        rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-        return value;
-    }
-
-    /// "x", "*" or the sign of multiplication.
-    bool times() {
-        for (std::string_view const sign : {"x", "X", "*", "\xc3\x97"})
-            if (rest_.starts_with(sign)) {
-                rest_.remove_prefix(sign.size());
-                return true;
-            }
-        return false;
-    }
-
-    /// Letters, and a slash between them.
-    std::string_view word() {
-        std::size_t end = 0;
-        while (end < rest_.size() && (is_letter(rest_[end]) || (end > 0 && rest_[end] == '/')))
-            ++end;
-        std::string_view const out = rest_.substr(0, end);
-        rest_.remove_prefix(end);
-        return out;
-    }
-
-private:
-    std::string_view rest_;
-};
-
-/// Gbit/s of one unit that a word is ("G", "Gb/s", "GbE", "Tbps"); 0: another word, or bytes (`is_bytes`).
-double unit_gbps(std::string_view word, bool& is_bytes) {
-    if (word.empty()) return 0;
-    std::string const lower = lower_case(word);
-    double const factor = lower.front() == 'g' ? 1 : lower.front() == 't' ? 1000 : 0;
-    bool const terabit_alone = factor == 1000 && lower.size() == 1;  // "16 T": of what?
-    if (factor == 0 || terabit_alone) return 0;
-    std::string_view const behind = std::string_view(lower).substr(1);
-    bool const per_second = behind == "b/s" || behind == "bps" || behind == "ib/s";
-    if ((word.size() > 1 && word[1] == 'B' && per_second) || behind == "ib/s") {
-        is_bytes = true;
-        return 0;
-    }
-    if (behind == "b" && word[1] == 'B') return 0;  // "80GB": of memory
-    for (std::string_view const unit : bit_units)
-        if (behind == unit) return factor;
-    return 0;
+bool has_any(std::string_view text, auto const& parts) {
+    return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(text, part); });
 }
 
-/// What a port carries, if the text begins with that: "400G", "200 Gb/s", "HDR100".
-double port_gbps(Reader& in, bool& is_bytes) {
-    Reader ahead = in;
-    if (auto const value = ahead.number()) {
-        ahead.skip_spaces();
-        double const gbps = *value * unit_gbps(ahead.word(), is_bytes);
-        if (!(gbps > 0 && gbps < most_gbps)) return 0;
-        in = ahead;
-        return gbps;
+bool has_word(std::string_view text, std::string_view word) {
+    for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        std::size_t const end = at + word.size();
+        bool const counted = at > 1 && text[at - 1] == 'x' && is_digit(text[at - 2]);  // "4xEDR"
+        bool const begins = at == 0 || !is_letter(text[at - 1]) || counted;
+        if (begins && (end == text.size() || !is_letter(text[end]))) return true;
     }
-    std::string const lower = lower_case(in.rest());
-    for (Generation const& generation : generations) {
-        if (!lower.starts_with(generation.word)) continue;
-        auto const behind = std::string_view(lower).substr(generation.word.size());
-        if (!behind.empty() && is_letter(behind.front())) continue;
-        return generation.gbps;
-    }
-    return 0;
+    return false;
 }
 
-/// "8x400G", "8 x 200 Gb/s", "4x HDR".
-StatedNetworkRate ports_and_rate(Reader in) {
-    StatedNetworkRate out;
-    auto const ports = in.number();
-    in.skip_spaces();
-    if (!ports || *ports < 1 || *ports > most_gbps || *ports != std::floor(*ports) || !in.times()) return out;
-    in.skip_spaces();
-    out.gbps = port_gbps(in, out.unclear);
-    if (out.gbps > 0) out.ports = static_cast<std::int64_t>(*ports);
+/// Gbit/s that a number of such a unit is ("G", "GbE", "Gb/s", "GB/s", "Tbps"); 0 for other words. Bytes have a capital
+/// B and are of a second: "GB" alone is memory.
+double gbps_of_unit(std::string_view unit) {
+    constexpr std::array units{std::string_view(""),        std::string_view("b"),       std::string_view("bps"),
+                               std::string_view("b/s"),     std::string_view("b/sec"),   std::string_view("bit"),
+                               std::string_view("bit/s"),   std::string_view("bits/s"),  std::string_view("be"),
+                               std::string_view("ib/s"),    std::string_view("ige"),     std::string_view("igabit"),
+                               std::string_view("igabits"), std::string_view("igabit/s")};
+    if (unit.empty() || unit == "GB" || unit == "TB") return 0;
+    std::string const lower = lower_case(unit);
+    if (!(lower[0] == 'g' || lower[0] == 't') || !is_one_of(units, std::string_view(lower).substr(1))) return 0;
+    double const scale = lower[0] == 't' ? 1000 : 1;
+    std::string_view const of = unit.substr(1);
+    if (lower.substr(1) == "ib/s") return 8 * 1.073741824 * scale;
+    return of.starts_with("B/") || of.starts_with("Bp") ? 8 * scale : scale;
+}
+
+struct Number {
+    double value = 0;
+    std::size_t end = 0;  ///< of it and the blanks behind it
+};
+
+/// The number that begins at `at`, if one does: not within a word ("BF3", "MT43244").
+std::optional<Number> number_at(std::string_view text, std::size_t at) {
+    bool const inside = at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1]) || text[at - 1] == '.');
+    bool const after_times =
+        at > 0 && (text[at - 1] == 'x' || text[at - 1] == 'X') && (at == 1 || !is_letter(text[at - 2]));  // "8x400G"
+    if (!is_digit(text[at]) || (inside && !after_times)) return std::nullopt;
+    Number out;
+    auto const [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), out.value);
+    if (error != std::errc{}) return std::nullopt;
+    out.end = static_cast<std::size_t>(end - text.data());
+    while (out.end < text.size() && (text[out.end] == ' ' || text[out.end] == '-'))
+        ++out.end;
     return out;
 }
 
-StatedNetworkRate rate_alone(Reader in) {
-    StatedNetworkRate out;
-    out.gbps = port_gbps(in, out.unclear);
-    return out;
+/// The place behind an "x" (or "*") that means times at `at`; nothing where none is.
+std::optional<std::size_t> behind_times(std::string_view text, std::size_t at) {
+    if (at >= text.size() || !(text[at] == 'x' || text[at] == 'X' || text[at] == '*')) return std::nullopt;
+    ++at;
+    while (at < text.size() && text[at] == ' ')
+        ++at;
+    return at;
 }
 
-/// The first of them in a text, where no word and no number goes on.
-template <class Read>
-StatedNetworkRate first_of(std::string_view text, Read read) {
-    StatedNetworkRate out;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        char const before = at > 0 ? text[at - 1] : ' ';
-        if (is_digit(before) || before == '.' || is_letter(before)) continue;
-        StatedNetworkRate const found = read(Reader(text.substr(at)));
-        if (found.gbps > 0) return found;
-        out.unclear = out.unclear || found.unclear;
-    }
+/// With an x for each sign of multiplication.
+std::string with_letters(std::string_view text) {
+    constexpr std::string_view sign = "\xc3\x97";
+    std::string out(text);
+    for (auto at = out.find(sign); at != std::string::npos; at = out.find(sign))
+        out.replace(at, sign.size(), "x");
     return out;
 }
 
 }  // namespace
 
 StatedNetworkRate stated_network_rate(std::string_view text) {
-    StatedNetworkRate const ports = first_of(text, ports_and_rate);
-    if (ports.gbps > 0) return ports;
-    // A rate in figures is said more exactly than by the name of a generation, which it may follow.
-    StatedNetworkRate const figures = first_of(text, [](Reader in) {
-        return !in.rest().empty() && is_digit(in.rest().front()) ? rate_alone(in) : StatedNetworkRate{};
-    });
-    if (figures.gbps > 0) return figures;
-    if (figures.unclear || ports.unclear) return {.unclear = true};
-    return first_of(text, rate_alone);
+    StatedNetworkRate out;
+    std::string const plain = with_letters(text);
+    std::string_view const part = plain;
+    std::string const words = lower_case(part);
+    for (std::size_t at = 0; at < part.size() && out.gbps == 0; ++at) {
+        auto const number = number_at(part, at);
+        if (!number) continue;
+        std::size_t end = number->end;
+        while (end < part.size() && (is_letter(part[end]) || part[end] == '/'))
+            ++end;
+        constexpr std::array ports{std::string_view("ports"), std::string_view("nics"), std::string_view("hcas"),
+                                   std::string_view("adapters"), std::string_view("rails")};
+        bool const counts = is_one_of(ports, std::string_view(words).substr(number->end, end - number->end));
+        if (out.ports == 0 && (counts || behind_times(part, number->end))) out.ports = number->value;
+        bool const is_list = end > number->end && part[end - 1] == '/';  // "10Gb/25Gb/100Gb Ethernet": what it can do
+        out.gbps = is_list ? 0 : number->value * gbps_of_unit(part.substr(number->end, end - number->end));
+        if (is_list) return out;
+        while (out.gbps > 0 && end < part.size() && part[end] == ' ')
+            ++end;
+        if (auto const behind = out.gbps > 0 ? behind_times(part, end) : std::nullopt; behind && *behind < part.size())
+            if (auto const count = number_at(part, *behind)) out.ports = count->value;  // "400G x 8"
+    }
+    if (!(out.gbps < 1e5)) out.gbps = 0;  // no rate of a network
+    for (PortName const& port : port_names)
+        if (out.gbps == 0 && has_word(words, port.name)) out.gbps = port.gbps;
+    constexpr std::array of_device{std::string_view("per gpu"),    std::string_view("/gpu"),
+                                   std::string_view("per device"), std::string_view("per accelerator"),
+                                   std::string_view("per gcd"),    std::string_view("per chip")};
+    constexpr std::array of_node{std::string_view("per node"),  std::string_view("/node"),
+                                 std::string_view("per host"),  std::string_view("per server"),
+                                 std::string_view("aggregate"), std::string_view("total")};
+    if (has_any(words, of_device))
+        out.of = RateOf::accelerator;
+    else if (has_any(words, of_node) || (out.ports == 0 && out.gbps > fastest_port))
+        out.of = RateOf::node;
+    return out;
 }
 
 }  // namespace sextant

@@ -5,17 +5,21 @@
 
 namespace sextant {
 
-/// What a cell says of the rate between nodes.
+/// What the rate of a network is the rate of.
+enum class RateOf : std::uint8_t { port, node, accelerator };
+
+/// What a text says of the rate between nodes.
 struct StatedNetworkRate {
-    double gbps = 0;         ///< Gbit/s of one port; 0: none is stated
-    std::int64_t ports = 0;  ///< of a node; 0: not said
-    bool unclear = false;    ///< a rate stands there in bytes, which may be of a port or of a node
+    double gbps = 0;   ///< Gbit/s, one direction; 0: none is stated
+    double ports = 0;  ///< of a node, "8 x"; 0: not counted
+    RateOf of = RateOf::port;
 };
 
-/// Reads it wherever it stands: "8x400G IB NDR", "RoCE v2 8 x 200Gb/s", "100GbE", "EFA 3.2 Tbit/s", and what a port of
-/// InfiniBand's generations carries, "HDR100", "4x NDR". A number of ports with a rate goes before a rate alone.
-/// Source: IBTA, InfiniBand roadmap: four lanes of EDR 100, HDR 200, NDR 400, XDR 800 Gbit/s; HDR100 and NDR200 are
-/// two of them.
+/// Reads it wherever it stands: "8x400G IB NDR", "RoCE v2 8 x 200Gb/s", "100GbE", "400G x 8", "4 NICs of 100 Gbps",
+/// "EFA 3.2 Tbit/s", "50 GB/s" (bytes have a capital B), "1600 Gbps per node", and what a port of InfiniBand's
+/// generations carries, "HDR100", "4x NDR". More than any port carries is of a node. A list of what a port can do
+/// ("10Gb/25Gb") and bytes alone ("80GB") are no rates. Source: IBTA, InfiniBand roadmap: four lanes of EDR 100, HDR
+/// 200, NDR 400, XDR 800 Gbit/s; HDR100 and NDR200 are two of them.
 StatedNetworkRate stated_network_rate(std::string_view text);
 
 }  // namespace sextant

@@ -1,6 +1,5 @@
 #include "planner/validation/stated_links.hpp"
 
-#include "core/is_one_of.hpp"
 #include "core/spec/device_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/network_calibration.hpp"
@@ -12,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -51,21 +49,6 @@ constexpr std::array kind_words{
     KindWord{"tcpxo", "ethernet"},
 };
 
-struct PortName {
-    std::string_view name;  ///< as `KindWord`
-    double gbps;
-};
-
-/// Of InfiniBand with four lanes, and Gigabit Ethernet.
-constexpr std::array port_names{PortName{"hdr100", 100}, PortName{"ndr200", 200}, PortName{"fdr", 56},
-                                PortName{"edr", 100},    PortName{"hdr", 200},    PortName{"ndr", 400},
-                                PortName{"xdr", 800},    PortName{"gige", 1},     PortName{"gigabit", 1},
-                                PortName{"gig", 1},      PortName{"giga", 1}};
-
-/// The fastest port there is, in Gbit/s: a larger rate is that of all ports of a node.
-constexpr double fastest_port = 800;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
@@ -91,7 +74,6 @@ std::vector<std::string> parts_of(std::string_view cell) {
     };
     replace(" and ", ";");
     replace(" + ", ";");
-    replace("\xc3\x97", "x");  // the sign of multiplication
     constexpr std::array others{std::string_view("storage"), std::string_view("management"),
                                 std::string_view("mgmt"),    std::string_view("pcie"),
                                 std::string_view("front"),   std::string_view("north-south"),
@@ -105,90 +87,6 @@ std::vector<std::string> parts_of(std::string_view cell) {
         begin = end + 1;
     }
     return parts;
-}
-
-/// Gbit/s that a number of such a unit is ("G", "GbE", "Gb/s", "GB/s", "Tbps"); 0 for other words. Bytes have a capital
-/// B and are of a second: "GB" alone is memory.
-double gbps_of_unit(std::string_view unit) {
-    constexpr std::array units{std::string_view(""),        std::string_view("b"),       std::string_view("bps"),
-                               std::string_view("b/s"),     std::string_view("b/sec"),   std::string_view("bit"),
-                               std::string_view("bit/s"),   std::string_view("bits/s"),  std::string_view("be"),
-                               std::string_view("ib/s"),    std::string_view("ige"),     std::string_view("igabit"),
-                               std::string_view("igabits"), std::string_view("igabit/s")};
-    if (unit.empty() || unit == "GB" || unit == "TB") return 0;
-    std::string const lower = lower_case(unit);
-    if (!(lower[0] == 'g' || lower[0] == 't') || !is_one_of(units, std::string_view(lower).substr(1))) return 0;
-    double const scale = lower[0] == 't' ? 1000 : 1;
-    std::string_view const of = unit.substr(1);
-    if (lower.substr(1) == "ib/s") return 8 * 1.073741824 * scale;
-    return of.starts_with("B/") || of.starts_with("Bp") ? 8 * scale : scale;
-}
-
-struct Number {
-    double value = 0;
-    std::size_t end = 0;  ///< of it and the blanks behind it
-};
-
-/// The number that begins at `at`, if one does: not within a word ("BF3", "MT43244").
-std::optional<Number> number_at(std::string_view text, std::size_t at) {
-    bool const inside = at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1]) || text[at - 1] == '.');
-    bool const after_times =
-        at > 0 && (text[at - 1] == 'x' || text[at - 1] == 'X') && (at == 1 || !is_letter(text[at - 2]));  // "8x400G"
-    if (!is_digit(text[at]) || (inside && !after_times)) return std::nullopt;
-    Number out;
-    auto const [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), out.value);
-    if (error != std::errc{}) return std::nullopt;
-    out.end = static_cast<std::size_t>(end - text.data());
-    while (out.end < text.size() && (text[out.end] == ' ' || text[out.end] == '-'))
-        ++out.end;
-    return out;
-}
-
-/// The place behind an "x" (or "*") that means times at `at`; nothing where none is.
-std::optional<std::size_t> behind_times(std::string_view text, std::size_t at) {
-    if (at >= text.size() || !(text[at] == 'x' || text[at] == 'X' || text[at] == '*')) return std::nullopt;
-    ++at;
-    while (at < text.size() && text[at] == ' ')
-        ++at;
-    return at;
-}
-
-/// Rate and ports of one part of a cell.
-StatedNetwork rate_of(std::string_view part) {
-    StatedNetwork out;
-    std::string const words = lower_case(part);
-    for (std::size_t at = 0; at < part.size() && out.gbps == 0; ++at) {
-        auto const number = number_at(part, at);
-        if (!number) continue;
-        std::size_t end = number->end;
-        while (end < part.size() && (is_letter(part[end]) || part[end] == '/'))
-            ++end;
-        constexpr std::array ports{std::string_view("ports"), std::string_view("nics"), std::string_view("hcas"),
-                                   std::string_view("adapters"), std::string_view("rails")};
-        bool const counts = is_one_of(ports, std::string_view(words).substr(number->end, end - number->end));
-        if (out.ports == 0 && (counts || behind_times(part, number->end))) out.ports = number->value;
-        bool const is_list = end > number->end && part[end - 1] == '/';  // "10Gb/25Gb/100Gb Ethernet": what it can do
-        out.gbps = is_list ? 0 : number->value * gbps_of_unit(part.substr(number->end, end - number->end));
-        if (is_list) return out;
-        while (out.gbps > 0 && end < part.size() && part[end] == ' ')
-            ++end;
-        if (auto const behind = out.gbps > 0 ? behind_times(part, end) : std::nullopt; behind && *behind < part.size())
-            if (auto const count = number_at(part, *behind)) out.ports = count->value;  // "400G x 8"
-    }
-    if (!(out.gbps < 1e5)) out.gbps = 0;  // no rate of a network
-    for (PortName const& port : port_names)
-        if (out.gbps == 0 && has_word(words, port.name)) out.gbps = port.gbps;
-    constexpr std::array of_device{std::string_view("per gpu"),    std::string_view("/gpu"),
-                                   std::string_view("per device"), std::string_view("per accelerator"),
-                                   std::string_view("per gcd"),    std::string_view("per chip")};
-    constexpr std::array of_node{std::string_view("per node"),  std::string_view("/node"),
-                                 std::string_view("per host"),  std::string_view("per server"),
-                                 std::string_view("aggregate"), std::string_view("total")};
-    if (has_any(words, of_device))
-        out.of = RateOf::accelerator;
-    else if (has_any(words, of_node) || (out.ports == 0 && out.gbps > fastest_port))
-        out.of = RateOf::node;
-    return out;
 }
 
 /// The same machine with the network between nodes of another. Constants of the network that were fitted for that other
@@ -295,7 +193,7 @@ StatedNetwork stated_network(std::string_view cell) {
     StatedNetwork out;
     std::string words;
     for (std::string const& part : parts_of(cell)) {
-        if (out.gbps == 0) out = rate_of(part);
+        if (out.gbps == 0) static_cast<StatedNetworkRate&>(out) = stated_network_rate(part);
         words += lower_case(part) + ";";
     }
     for (KindWord const& known : kind_words)

@@ -1,28 +1,21 @@
 #pragma once
 
+#include "core/measurements/network_rate.hpp"
 #include "core/spec/cluster_spec.hpp"
 #include "planner/validation/training_row.hpp"
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sextant {
 
-/// What the rate of a cell is the rate of.
-enum class RateOf : std::uint8_t { port, node, accelerator };
-
 /// The network between nodes as a cell says it: "8 x HDR InfiniBand 200 Gb/s per node", "100GbE", "EFA".
-struct StatedNetwork {
+struct StatedNetwork : StatedNetworkRate {
     std::string_view kind;  ///< of `ScaleOutNetwork`; empty: none that is known here
-    double gbps = 0;        ///< Gbit/s, one direction; 0: no rate
-    double ports = 0;       ///< that the cell counts, "8 x"; 0: it does not
-    RateOf of = RateOf::port;
 };
 
-/// Rates are numbers before a unit ("100G", "25 GbE", "400 Gb/s", "50 GB/s", "3.2 Tb/s") or names of ports (EDR 100,
-/// HDR 200, NDR 400, XDR 800). What a cell says of storage, management or PCIe is left out.
+/// What a cell says of storage, management or PCIe is left out.
 StatedNetwork stated_network(std::string_view cell);
 
 /// A cluster with the links that a row states.

@@ -139,9 +139,7 @@ TEST_CASE("collective rows: a rate between nodes counts wherever it stands") {
           std::vector<std::string>{"as many ports of the stated rate between nodes as usual for the device"});
     CHECK(machine(h100, "", "RoCE", 16, 8).assumptions ==
           std::vector<std::string>{"rate between nodes as usual for the device"});
-    CHECK(machine(h100, "", "RoCE 50 GB/s", 16, 8).assumptions ==
-          std::vector<std::string>{
-              "rate between nodes as usual for the device: that of 'RoCE 50 GB/s' is not understood (8x400G is)"});
+    CHECK(machine(h100, "", "RoCE 50 GB/s", 16, 8).assumptions.empty());  // bytes: its 400 Gbit/s
     std::string const tail = "all_reduce,1073741824,5000,,,,,";
     CHECK(predicted("H100,16,8,128,,10GbE", tail).time > predicted("H100,16,8,128,,8x100GbE", tail).time);
 }
