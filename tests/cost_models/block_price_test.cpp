@@ -262,6 +262,7 @@ TEST_CASE("price: a ring of context parallelism sends its steps one by one", "[I
 
 TEST_CASE("price: ranks that share an expert gather its tokens among themselves, whatever tp is", "[INV-19]") {
     ClusterSpec const machine = cluster();
+    FrameworkTiming const framework = neutral_timing();
     ModelSpec const model = mixture(2048, 1, 16, 2, 1024);
     auto const exchanged = [&](std::int64_t tp, std::int64_t expert_tp) {
         ParallelPlan plan;
@@ -269,7 +270,7 @@ TEST_CASE("price: ranks that share an expert gather its tokens among themselves,
         plan.sequence_parallel = tp > 1 ? Switch::on : Switch::off;
         plan.dp = 8 / tp;
         plan.expert_tp = expert_tp;
-        Pricer pricer(machine, neutral_timing());
+        Pricer pricer(machine, framework);
         return pricer.price(build_layer(model, {.moe = true}, plan, 4096), plan, HostFloor::none).forward.ep;
     };
     for (std::int64_t const tp : {1, 8})
