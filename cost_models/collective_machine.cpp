@@ -1,6 +1,7 @@
 #include "core/measurements/network_rate.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "cost_models/collective_row.hpp"
 
 #include <fmt/format.h>
@@ -51,17 +52,6 @@ constexpr std::array out_words{
     OutWord{"xdr", "infiniband"},
     OutWord{"dcn", "dcn"},
 };
-
-/// True when `word` stands in `text` with no letter before or after it ("Slingshot-11", "100GbE").
-bool has_word(std::string const& text, std::string_view word) {
-    auto const is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
-    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-        std::size_t const end = at + word.size();
-        bool const begins = at == 0 || !is_letter(text[at - 1]);
-        if (begins && (end == text.size() || !is_letter(text[end]))) return true;
-    }
-    return false;
-}
 
 /// What the inter_link cell says of the nodes of a rack, lower case.
 constexpr std::array rack_words{"nvlink", "nvswitch", "mnnvl", "nvl72"};

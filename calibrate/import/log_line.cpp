@@ -1,11 +1,11 @@
 #include "calibrate/import/log_line.hpp"
 
+#include "core/words.hpp"
+
 #include <algorithm>
 
 namespace sextant {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// "2024-05-01", "2024-05-01T12:00:00Z", "12:00:00.123".
 bool is_time(std::string_view word) {

@@ -2,8 +2,8 @@
 
 #include "core/is_one_of.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -25,25 +25,6 @@ constexpr std::array port_names{PortName{"hdr100", 100}, PortName{"ndr200", 200}
 
 /// The fastest port there is, in Gbit/s: a larger rate is that of all ports of a node.
 constexpr double fastest_port = 800;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-bool has_any(std::string_view text, auto const& parts) {
-    return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(text, part); });
-}
-
-bool has_word(std::string_view text, std::string_view word) {
-    for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-        std::size_t const end = at + word.size();
-        bool const counted = at > 1 && text[at - 1] == 'x' && is_digit(text[at - 2]);  // "4xEDR"
-        bool const begins = at == 0 || !is_letter(text[at - 1]) || counted;
-        if (begins && (end == text.size() || !is_letter(text[end]))) return true;
-    }
-    return false;
-}
 
 /// Gbit/s that a number of such a unit is ("G", "GbE", "Gb/s", "GB/s", "Tbps"); 0 for other words. Bytes have a capital
 /// B and are of a second: "GB" alone is memory.
@@ -91,12 +72,14 @@ std::optional<std::size_t> behind_times(std::string_view text, std::size_t at) {
     return at;
 }
 
-/// With an x for each sign of multiplication.
-std::string with_letters(std::string_view text) {
+/// With an x for each sign of multiplication, and parted from a name that it counts ("4xEDR").
+std::string with_counts_apart(std::string_view text) {
     constexpr std::string_view sign = "\xc3\x97";
     std::string out(text);
     for (auto at = out.find(sign); at != std::string::npos; at = out.find(sign))
         out.replace(at, sign.size(), "x");
+    for (std::size_t at = 1; at + 1 < out.size(); ++at)
+        if (out[at] == 'x' && is_digit(out[at - 1]) && is_letter(out[at + 1])) out.insert(at + 1, " ");
     return out;
 }
 
@@ -104,7 +87,7 @@ std::string with_letters(std::string_view text) {
 
 StatedNetworkRate stated_network_rate(std::string_view text) {
     StatedNetworkRate out;
-    std::string const plain = with_letters(text);
+    std::string const plain = with_counts_apart(text);
     std::string_view const part = plain;
     std::string const words = lower_case(part);
     for (std::size_t at = 0; at < part.size() && out.gbps == 0; ++at) {

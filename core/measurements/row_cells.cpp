@@ -4,10 +4,10 @@
 #include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -17,8 +17,6 @@ namespace {
 void say(std::string& problem, std::string_view column, std::string_view what) {
     if (problem.empty()) problem = fmt::format("{} {}", column, what);
 }
-
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 /// How many commas part the digits before the decimal point into groups of three; 0 if they are set otherwise.
 std::size_t groups_of_three(std::string_view cell) {

@@ -1,5 +1,7 @@
 #include "core/spec/device_name.hpp"
 
+#include "core/words.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -15,8 +17,6 @@ constexpr std::array silent{
     "tesla",      "quadro", "radeon", "dgx",    "hgx",     "oam",    "instinct",  "tensor", "core",   "accelerator",
     "card",       "data",   "center", "grace",  "hopper",  "ampere", "blackwell", "volta",  "turing", "superchip",
     "generation", "r",      "tm",     "nvlink", "edition", "aib",    "acc"};
-
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 bool all_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 

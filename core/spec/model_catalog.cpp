@@ -9,9 +9,9 @@
 #include "core/spec/not_modelled.hpp"
 #include "core/spec/profile_change.hpp"
 #include "core/spec/quantisation_file.hpp"
+#include "core/words.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -19,8 +19,6 @@
 
 namespace sextant {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The size that a number in a preset's name stands for: digits at `at`, what follows a decimal point between digits,
 /// and a closing m, b or t (millions, billions, trillions). A number without one, a generation, comes before all sizes.

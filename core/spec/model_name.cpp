@@ -3,6 +3,7 @@
 #include "core/is_one_of.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -178,8 +179,6 @@ constexpr OtherName other_names[] = {
     {"zephyr7b", "mistral-7b"},
     {"zephyr7bbeta", "mistral-7b"},
 };
-
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 /// A number, with or without a decimal point.
 bool is_number(std::string_view text) {

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,8 +16,6 @@
 
 namespace sextant {
 namespace {
-
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// float16 that is not bfloat16.
 bool has_float16(std::string_view text) {

@@ -4,6 +4,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_constants.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "planner/serving/usual_formats.hpp"
 #include "planner/validation/serving_model.hpp"
 
@@ -15,8 +16,6 @@
 
 namespace sextant {
 namespace {
-
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// TensorRT-LLM's kernels that share keys and values among heads (XQA) came as an option, from 0.8 on by default for
 /// groups of eight heads of 128, and from 0.11 on for others. Source: decoderXQARunner.h of these releases ("nbHeads")

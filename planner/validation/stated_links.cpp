@@ -4,6 +4,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/network_calibration.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "cost_models/collective_row.hpp"
 #include "planner/validation/row_spelling.hpp"
 
@@ -48,22 +49,6 @@ constexpr std::array kind_words{
     KindWord{"tcpx", "ethernet"},
     KindWord{"tcpxo", "ethernet"},
 };
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-bool has_any(std::string_view text, auto const& parts) {
-    return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(text, part); });
-}
-
-bool has_word(std::string_view text, std::string_view word) {
-    for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-        std::size_t const end = at + word.size();
-        if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) return true;
-    }
-    return false;
-}
 
 /// What a cell says of the network of the accelerators, in parts: "Storage: 2x NDR, Compute: 8x NDR 400Gb/s".
 std::vector<std::string> parts_of(std::string_view cell) {
