@@ -129,8 +129,7 @@ Seconds exposed(Seconds transfer, Window const& pass, Window const& between, dou
                      transfer / layers});
 }
 
-constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // assumed, host memory per accelerator
-constexpr double host_update_bytes = 28;                                     // fp32 AdamW: read 16, write 12
+constexpr double host_update_bytes = 28;  // fp32 AdamW: read 16, write 12
 /// AdamW with all in bf16: reads gradient, weight and two moments, writes weight and moments.
 constexpr double pure_bf16_update_bytes = 4 * 2 + 3 * 2;
 
@@ -330,7 +329,7 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     double const updated = load.parameters.dense / dense_ranks + load.parameters.expert / expert_ranks;
     if (offloads_optimizer(plan)) {
         time.offload = offloaded_update_bytes(plan, f) * updated * B / accelerator.host_bandwidth.value +
-                       update_bytes(plan, f) * updated * B / host_update_bandwidth;
+                       update_bytes(plan, f) * updated * B / accelerator.host_update().value;
         return time;
     }
     BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;

@@ -69,6 +69,9 @@ AcceleratorProfile read_accelerator_values(ObjectReader in) {
                          profile.multiprocessors.value);
     profile.tiles_each = tiles_each_of(profile);
     profile.host_bandwidth = positive_quantity<BytesPerSecond>(in, "host_bandwidth");
+    in.allow("host_update_bandwidth");
+    if (in.has("host_update_bandwidth"))
+        profile.host_update_bandwidth = positive_quantity<BytesPerSecond>(in, "host_update_bandwidth");
     profile.power_watts = bounded_number(in, "power_watts", 1, 100'000);
 
     profile.gemm_efficiency = by_precision<Sourced<double>>(

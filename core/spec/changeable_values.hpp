@@ -50,6 +50,9 @@ void visit_accelerator(AcceleratorProfile& a, Visit& visit) {
     visit({{"l2"}}, a.l2);
     visit({{"multiprocessors"}}, a.multiprocessors, {.least = 1, .most = 1e6});
     visit({{"host_bandwidth"}}, a.host_bandwidth);
+    Sourced<BytesPerSecond> update = a.host_update();
+    visit({{"host_update_bandwidth"}}, update);
+    if (update.value != a.host_update().value) a.host_update_bandwidth = update;
     visit({{"power_watts"}}, a.power_watts, {.least = 1, .most = 1e5});
     bool const measured = a.kernels && a.kernels->name == a.name;
     for (auto& [precision, efficiency] : a.gemm_efficiency) {

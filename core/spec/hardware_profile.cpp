@@ -48,6 +48,13 @@ Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(Precision precision) 
     throw InputError("{}: has no {} matrix throughput (it has: {})", name, name_of(precision), join(known));
 }
 
+Sourced<BytesPerSecond> AcceleratorProfile::host_update() const {
+    if (host_update_bandwidth) return *host_update_bandwidth;
+    return {.value = 25 * units::GB / units::s,
+            .basis = Basis::assumed,
+            .source = "x86 hosts: a third of what the memory of a DGX H100 has for each of eight"};
+}
+
 bool AcceleratorProfile::multiplies(GemmFormat const& format) const {
     return format.integers ? int8_peak.has_value() : peak.contains(format.precision);
 }

@@ -38,6 +38,9 @@ struct AcceleratorProfile {
     Sourced<std::int64_t> multiprocessors;   ///< units that tiles are scheduled on (SMs, CUs, cores)
     std::int64_t tiles_each = 1;             ///< that one works on at once, several where it is large (TPU, Gaudi)
     Sourced<BytesPerSecond> host_bandwidth;  ///< to host memory, one direction (PCIe or C2C)
+    /// Of its share of the host's memory, what the update of a state that lies there reads and writes at; absent: as
+    /// x86 hosts.
+    std::optional<Sourced<BytesPerSecond>> host_update_bandwidth;
     Sourced<double> power_watts;
 
     std::map<Precision, Sourced<double>> gemm_efficiency;  ///< fraction of peak on large, well-shaped products
@@ -51,6 +54,8 @@ struct AcceleratorProfile {
 
     /// Whether its matrix units apply scales of 32 values (OCP Microscaling): Blackwell's and CDNA 4's do.
     [[nodiscard]] bool applies_scales() const { return generation == "blackwell" || generation == "cdna4"; }
+    /// What optimizer state in host memory is updated at.
+    [[nodiscard]] Sourced<BytesPerSecond> host_update() const;
     /// Peak of matrix products in this format; fp32 without an entry of its own runs on the vector units.
     /// @throws InputError naming the precisions this device has.
     [[nodiscard]] Sourced<FlopsPerSecond> const& peak_of(Precision precision) const;

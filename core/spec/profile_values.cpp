@@ -52,6 +52,7 @@ std::vector<ProfileValue> values_of(AcceleratorProfile const& accelerator) {
     list.add("l2", accelerator.l2);
     list.add("multiprocessors", accelerator.multiprocessors);
     list.add("host_bandwidth", accelerator.host_bandwidth);
+    if (accelerator.host_update_bandwidth) list.add("host_update_bandwidth", *accelerator.host_update_bandwidth);
     list.add("power_watts", accelerator.power_watts);
     for (auto const& [precision, value] : accelerator.gemm_efficiency)
         list.add(fmt::format("gemm_efficiency.{}", name_of(precision)), value);

@@ -317,6 +317,10 @@ TEST_CASE("data_parallel_time: the update reads and writes its bytes once, less 
     DataParallelTime const host = time_of(load, plan, machine, two_bytes());
     CHECK(host.optimizer == Seconds{});
     CHECK(host.offload.base() > 4.0 * 1e9 / 64 / 55e9);  // gradients out, weights back
+    ClusterSpec grace = machine;
+    grace.accelerator.host_update_bandwidth = known(100 * units::GB / units::s);
+    Seconds const saved = host.offload - time_of(load, plan, grace, two_bytes()).offload;
+    CHECK(saved.base() == Approx(28 * 1e9 / 64 * (1 / 25e9 - 1 / 100e9)));
 }
 
 TEST_CASE("data_parallel_time: with all of the state in bf16 gradients are reduced in bf16, and less moves to the host",
