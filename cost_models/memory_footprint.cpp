@@ -92,6 +92,11 @@ double expert_shards(ParallelPlan const& plan) {
 
 namespace {
 
+/// Whether gradients leave the device as they are made.
+bool offloads_gradients(ParallelPlan const& plan, FrameworkMemory const& framework) {
+    return offloads_optimizer(plan) && framework.offloads_gradients.value > 0;
+}
+
 /// Before sharding and offload.
 StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& plan) {
     // In bf16 throughout, whatever a framework keeps for other optimizers.
@@ -116,6 +121,10 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
         bytes.host = bytes.optimizer;
         bytes.optimizer = 0;
     }
+    if (offloads_gradients(plan, framework)) {
+        bytes.host += bytes.gradients;
+        bytes.gradients = 0;
+    }
     return bytes;
 }
 
@@ -129,6 +138,19 @@ Amount own_share(Amount dense, Amount expert, ParallelPlan const& plan) {
     return plan.zero >= 3 ? dense / dense_shards(plan) + expert / expert_shards(plan) : dense + expert;
 }
 
+/// Of a weight that is multiplied by, what its narrow copies take: one as it is, one transposed, with their scales.
+/// Source: Transformer Engine, which keeps both from the first microbatch to the last (`is_first_microbatch`).
+double narrow_copy_bytes(Precision precision) {
+    constexpr double scale_of_32 = 1.0 / 32, scale_of_16 = 1.0 / 16;  // one byte each
+    switch (precision) {
+        case Precision::fp8:
+        case Precision::fp8_block: return 2;  // scales of a matrix, of squares of 128
+        case Precision::mxfp8: return 2 * (1 + scale_of_32);
+        case Precision::fp4: return 2 * (0.5 + scale_of_16);
+        default: return 0;
+    }
+}
+
 void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     StateBytes const dense = state_bytes(framework, plan, dense_shards(plan));
     StateBytes const expert = state_bytes(framework, plan, expert_shards(plan));
@@ -137,6 +159,8 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
     if (plan.adapters.on())
         m.weights += own_share(frozen_dense_bytes(load.frozen, plan), frozen_expert_bytes(load.frozen, plan), plan);
+    if (plan.narrow_copies == Switch::on)
+        m.weights += narrow_copy_bytes(plan.precision) * (load.parameters.total() - load.ends.total()) * B;
     m.gradients = (dense.gradients * pd + expert.gradients * pe) * B;
     m.optimizer = (dense.optimizer * pd + expert.optimizer * pe) * B;
     m.host = (dense.host * pd + expert.host * pe) * B;
@@ -163,7 +187,10 @@ Bytes standing_buffers(StageLoad const& load, ParallelPlan const& plan, Framewor
     Bytes total = framework.step_buffer_bytes.value * load.hidden_tokens * B;
     // A packed matrix is written in 16 bit for as long as its product runs.
     if (plan.adapters.on()) total += frozen_weight_bytes * load.frozen.largest_packed * B;
-    total += framework.bucket_bytes.value * with_copies(load.parameters, plan).total() * B;
+    // Buckets of replicas: what ZeRO 2 and 3 reduce is gone with the layer.
+    if (plan.zero <= 1) total += framework.bucket_bytes.value * with_copies(load.parameters, plan).total() * B;
+    // Gradients of the layer at work, on their way.
+    if (plan.zero <= 1 && offloads_gradients(plan, framework)) total += 2 * load.largest_layer.total() * B;
     total += cast_weights(load, plan, framework);
     if (shards_units(plan, framework)) return total;
     if (plan.zero >= 3 && !scans_layers(framework)) total += gathered_ends(load, plan);

@@ -83,6 +83,7 @@ inline constexpr ProfileField<FrameworkMemory, double> memory_numbers[] = {
     {"narrow_input_bytes", &FrameworkMemory::narrow_input_bytes, 2},
     {"gathered_share", &FrameworkMemory::gathered_share, 1},
     {"frees_gradients", &FrameworkMemory::frees_gradients, 1, Presence::optional},
+    {"offloads_gradients", &FrameworkMemory::offloads_gradients, 1, Presence::optional},
     {"stacks_layers", &FrameworkMemory::stacks_layers, 1, Presence::optional},
     {"worst_case_experts", &FrameworkMemory::worst_case_experts, 1, Presence::optional},
     {"working_gradient_share", &FrameworkMemory::working_gradient_share, 10, Presence::optional},

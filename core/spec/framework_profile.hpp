@@ -57,7 +57,7 @@ struct FrameworkMemory {
     Sourced<double> fp16_gradient_bytes;  ///< the same two under fp16 with loss scaling
     Sourced<double> fp16_master_bytes;
     Sourced<double> master_bytes;  ///< per parameter, fp32 copy and the like, sharded by ZeRO-1
-    Sourced<double> bucket_bytes;  ///< per parameter, communication buckets that stay (dp > 1), not sharded
+    Sourced<double> bucket_bytes;  ///< per parameter, buckets that stay (dp > 1, ZeRO 0 and 1), not sharded
     Sourced<double> gather_bytes;  ///< per parameter at the optimizer, updated weights before they are spread (ZeRO-1)
     Sourced<double> logits_bytes;  ///< per token and vocabulary entry, need
     Sourced<double> logits_bytes_reserved;  ///< the same as the allocator keeps it
@@ -91,6 +91,9 @@ struct FrameworkMemory {
     /// 1: gradients are freed with the update and come into being in the backward pass (PyTorch's set_to_none), so that
     /// a step of one microbatch holds the larger of them and of the activations that they replace; 0: they stay.
     Sourced<double> frees_gradients;
+    /// 1: with optimizer state in host memory gradients are there, too, as the backward pass makes them (DeepSpeed's
+    /// ZeRO-Offload); 0: they stay on the device.
+    Sourced<double> offloads_gradients;
     /// 1: what the layers keep, and their gradients, are one array each (a scan over them): gradients that are freed
     /// replace logits, but no activations.
     Sourced<double> stacks_layers;
