@@ -269,6 +269,7 @@ std::string plan_label(ParallelPlan const& p) {
     }
     if (p.gradients == GradientFormat::bf16) text += " bf16-gradients";
     if (p.fp8_activation_input == Switch::on) text += " fp8-activation-input";
+    if (p.narrow_copies == Switch::on) text += " narrow-copies";
     if (p.offload != Offload::none) text += fmt::format(" offload-{}", name_of(p.offload));
     if (offloads_some_activations(p)) text += fmt::format("({})", activations_text(p.offloaded_activations, "+"));
     if (offloads_some_layers(p)) text += fmt::format("({} layers)", p.offload_layers);

@@ -158,8 +158,10 @@ void set_choices(SearchSpace& space, ModelSpec const& model, SearchConstraints c
     space.recompute = recomputations(c, model, full);
     for (std::int64_t const z : filtered({0, 1, 2, 3}, c.zero, "--zero", anything)) {
         if (z > 3) throw InputError("--zero: {} is no ZeRO stage (0, 1, 2 or 3)", z);
-        space.zero.push_back(static_cast<int>(z));
+        if (z < 3 || c.base.narrow_copies == Switch::off) space.zero.push_back(static_cast<int>(z));
     }
+    if (space.zero.empty())
+        throw InputError("--narrow-copies: those of weights that ZeRO 3 shards are not modelled (--zero 0 to 2)");
     space.offload = c.offload;
     if (space.offload.empty())
         space.offload = full ? std::vector{Offload::none, Offload::optimizer, Offload::activations,
@@ -188,6 +190,11 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
     if (c.base.fp8_activation_input == Switch::on && !model.mlp.gated)
         throw InputError("--fp8-activation-input: {} has no gated feed-forward (SwiGLU), whose input it is for",
                          model.name);
+    if (c.base.narrow_copies == Switch::on && (!is_narrow(c.base.precision) || c.base.adapters.on()))
+        throw InputError(
+            "--narrow-copies: {} (it goes with --precision fp8, fp8-block, mxfp8 or fp4, without adapters)",
+            c.base.adapters.on() ? "adapters freeze the weights"
+                                 : fmt::format("weights of {} have none", name_of(c.base.precision)));
     if (c.base.offloaded_activations != all_activations)
         require_activations(model, c.base.offloaded_activations, "--offload-activations");
     SearchSpace space;

@@ -81,6 +81,7 @@ void fill_subject(PlanOptions& o, ForeignPlan const& foreign, Given const& given
     if (!given("--dropout")) o.dropout = foreign.plan.dropout == Switch::on;
     if (!given("--fused-cross-entropy")) o.fused_cross_entropy = foreign.plan.fused_cross_entropy == Switch::on;
     if (!given("--fp8-activation-input")) o.fp8_activation_input = foreign.plan.fp8_activation_input == Switch::on;
+    if (!given("--narrow-copies")) o.narrow_copies = foreign.plan.narrow_copies == Switch::on;
 }
 
 /// The global batch of the plan that `filled` describes: the file's, or what its data-parallel ranks have together.
@@ -158,6 +159,7 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     if (!given("--dropout")) o.dropout = p.dropout == Switch::on;
     if (!given("--fused-cross-entropy")) o.fused_cross_entropy = p.fused_cross_entropy == Switch::on;
     if (!given("--fp8-activation-input")) o.fp8_activation_input = p.fp8_activation_input == Switch::on;
+    if (!given("--narrow-copies")) o.narrow_copies = p.narrow_copies == Switch::on;
     if (!given("--loss-chunks")) o.loss_chunks = p.loss_chunks;
     if (!given("--lora-rank") && p.adapters.on()) {
         o.lora_rank = p.adapters.rank;

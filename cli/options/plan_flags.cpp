@@ -141,6 +141,10 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
                  "keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's "
                  "activation_func_fp8_input_store; default: not)")
         ->group("Plan");
+    app.add_flag("--narrow-copies,!--no-narrow-copies", o.narrow_copies,
+                 "keep fp8 or fp4 copies of weights, and their transposes, beside 16-bit weights (Megatron-LM without "
+                 "--fp8-param-gather; default: weights in the format alone)")
+        ->group("Plan");
     app.add_option("--loss-chunks", o.loss_chunks,
                    "parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: "
                    "torchtitan 0.3 has 8; default: 1)")

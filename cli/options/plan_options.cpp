@@ -102,6 +102,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.dropout = o.dropout ? Switch::on : Switch::off;
     plan.fused_cross_entropy = o.fused_cross_entropy ? Switch::on : Switch::off;
     plan.fp8_activation_input = o.fp8_activation_input ? Switch::on : Switch::off;
+    plan.narrow_copies = o.narrow_copies ? Switch::on : Switch::off;
     plan.loss_chunks = o.loss_chunks;
     if (!o.moe_dispatcher.empty()) plan.dispatcher = dispatcher_from(o.moe_dispatcher, "--moe-dispatcher");
     if (!o.gradients.empty()) plan.gradients = gradient_format_from(o.gradients, "--gradients");

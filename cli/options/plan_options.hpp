@@ -39,6 +39,7 @@ struct PlanOptions {
     bool dropout = false;
     bool fused_cross_entropy = false;
     bool fp8_activation_input = false;
+    bool narrow_copies = false;
     std::int64_t loss_chunks = 1;
     std::vector<std::int64_t> stage_layers;
     std::optional<std::int64_t> lora_rank;  ///< absent: every weight is trained

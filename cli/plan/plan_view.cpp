@@ -51,6 +51,7 @@ std::string plan_extras(StepReport const& r) {
         add(p.recompute_modules == attention_core ? "sel" : modules_text(p.recompute_modules, "+"));
     if (p.gradients == GradientFormat::bf16) add("bf16-grads");
     if (p.fp8_activation_input == Switch::on) add("fp8-act");
+    if (p.narrow_copies == Switch::on) add("narrow-copies");
     if (p.adapters.on()) add(adapters_label(p.adapters));
     if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));
     if (offloads_some_layers(p)) add(fmt::format("({} layers)", p.offload_layers));

@@ -59,6 +59,16 @@ Fault check_positive(Detail detail, ModelSpec const& model, ParallelPlan const& 
         return fault(detail, PlanProblem::not_positive,
                      "the input of an activation in fp8 is for gated feed-forwards (SwiGLU), which {} does not have",
                      model.name);
+    if (plan.narrow_copies == Switch::on) {
+        if (!is_narrow(plan.precision))
+            return fault(detail, PlanProblem::not_positive,
+                         "narrow copies of weights with precision {} (fp8, fp8-block, mxfp8 or fp4)",
+                         name_of(plan.precision));
+        if (plan.zero >= 3 || plan.adapters.on())
+            return fault(detail, PlanProblem::zero,
+                         "narrow copies of weights that {} are not modelled (leave the copies out)",
+                         plan.adapters.on() ? "adapters freeze" : "ZeRO 3 shards");
+    }
     if (!goes_with(plan.optimizer, plan.precision))
         return fault(detail, PlanProblem::not_positive, "{}", optimizer_refusal(plan.optimizer, plan.precision));
     if (plan.optimizer == Optimizer::muon && offloads_optimizer(plan))

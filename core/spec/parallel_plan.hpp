@@ -92,6 +92,9 @@ struct ParallelPlan {
     Precision precision = Precision::bf16;
     GradientFormat gradients = GradientFormat::usual;
     Switch fp8_activation_input = Switch::off;  ///< what a gated feed-forward's activation reads is kept in fp8
+    /// Products in fp8 or fp4 read copies that are kept beside 16-bit weights: Transformer Engine's without
+    /// `--fp8-param-gather`. Otherwise weights are in the format alone.
+    Switch narrow_copies = Switch::off;
     Switch dropout = Switch::off;
     Switch fused_cross_entropy = Switch::off;
     std::int64_t loss_chunks = 1;  ///< parts of a microbatch whose logits, loss and gradients are made one by one

@@ -64,6 +64,7 @@ public:
     /// For a framework that offloads the activations of all layers alike.
     void leave_out_offload_layers();
     void leave_out_activation_input();
+    void leave_out_narrow_copies();
     /// For a framework whose files do not say what gradients are added up in.
     void leave_out_gradients();
 

@@ -286,6 +286,7 @@ Export write(LaunchPlan const& launch) {
     t.leave_out_named_activations();
     t.leave_out_offload_layers();
     t.leave_out_activation_input();
+    t.leave_out_narrow_copies();
     translate_pipeline(t, launch);
     translate_layout(t);
     translate_tensor_parallelism(t, launch.model);

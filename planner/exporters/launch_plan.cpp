@@ -161,6 +161,7 @@ std::vector<std::string> differing_fields(ParallelPlan const& a, ParallelPlan co
     compare(&ParallelPlan::dropout, "dropout");
     compare(&ParallelPlan::fused_cross_entropy, "fused_cross_entropy");
     compare(&ParallelPlan::fp8_activation_input, "fp8_activation_input");
+    compare(&ParallelPlan::narrow_copies, "narrow_copies");
     compare(&ParallelPlan::loss_chunks, "loss_chunks");
     compare(&ParallelPlan::stage_layers, "stage_layers");
     if (a.adapters.rank != b.adapters.rank) {

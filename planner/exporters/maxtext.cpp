@@ -82,6 +82,7 @@ void translate_recompute(Translation& t, ModelSpec const& model) {
               "a policy keeps {} of a layer, or some of these", activations_text(remat_keeps, ", "));
     t.leave_out_offload_layers();
     t.leave_out_activation_input();
+    t.leave_out_narrow_copies();
     if (RematPolicy const policy = remat_policy_of(p); offloads_activations(p)) {
         if (policy.offloaded.empty()) p.offload = offloads_optimizer(p) ? Offload::optimizer : Offload::none;
         p.offloaded_activations = policy.offloaded;

@@ -74,8 +74,7 @@ void add_optimizer(ArgumentLines& lines, ParallelPlan const& p) {
 }
 
 void add_state(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& model) {
-    bool const muon = p.optimizer == Optimizer::muon;
-    bool const sharded = (p.zero >= 1 || precision_aware(p)) && !muon;
+    bool const sharded = shares_optimizer(p);
     if (sharded) lines.flag("--use-distributed-optimizer");
     if (p.zero >= 2) {
         lines.flag("--use-megatron-fsdp");
@@ -87,9 +86,8 @@ void add_state(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mod
     bool const copied = most_copies(p, model) > 1;
     if (copied) lines.flag("--overlap-grad-reduce");
     if (copied && sharded) lines.flag("--overlap-param-gather");
-    // Otherwise Transformer Engine keeps narrow copies beside the 16-bit weights, which no estimate counts.
-    if (sharded && unscaled(p.precision) == Precision::fp8) {
-        lines.flag("--fp8-param-gather");
+    if (sharded && is_narrow(p.precision) && p.narrow_copies == Switch::off) {
+        lines.flag(p.precision == Precision::fp4 ? "--fp4-param-gather" : "--fp8-param-gather");
         if (p.precision == Precision::mxfp8) lines.flag("--reuse-grad-buf-for-mxfp8-param-ag");
     }
     add_optimizer(lines, p);

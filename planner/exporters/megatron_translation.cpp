@@ -105,6 +105,21 @@ void translate_activation(Translation& t, ModelSpec const& model) {
                  "--activation-func-fp8-input-store: there the field is set in the script");
 }
 
+/// Weights are in the narrow format with the distributed optimizer alone.
+/// Source: Megatron-LM, what `megatron/training/arguments.py` asks of --fp8-param-gather.
+void translate_narrow_copies(Translation& t) {
+    ParallelPlan const& p = t.plan;
+    if (!is_narrow(p.precision) || p.narrow_copies == Switch::on || shares_optimizer(p)) return;
+    if (p.adapters.on())
+        t.cannot("narrow_copies",
+                 "without the distributed optimizer (ZeRO 1) weights stay in 16 bit, and Transformer Engine keeps "
+                 "narrow copies beside them, which are not counted");
+    else
+        t.replace(&ParallelPlan::narrow_copies, Switch::on, "narrow_copies",
+                  "without the distributed optimizer (ZeRO 1) weights stay in 16 bit, and Transformer Engine keeps "
+                  "narrow copies beside them, which take more memory");
+}
+
 void translate_loss(Translation& t) {
     t.replace(&ParallelPlan::loss_chunks, std::int64_t{1}, "loss_chunks",
               "Megatron-Core has all logits of a microbatch at once");
@@ -174,6 +189,10 @@ bool precision_aware(ParallelPlan const& p) {
     return p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || offloads_optimizer(p);
 }
 
+bool shares_optimizer(ParallelPlan const& p) {
+    return (p.zero >= 1 || precision_aware(p)) && p.optimizer != Optimizer::muon;
+}
+
 bool scales_at_once(ParallelPlan const& p) {
     constexpr RecomputeModules refused{RecomputeModule::layernorm, RecomputeModule::moe_act};
     return p.precision == Precision::fp8 && p.recompute == Recompute::selective &&
@@ -201,6 +220,7 @@ void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
     translate_state(t, launch.model);
     translate_dispatcher(t);
     translate_activation(t, launch.model);
+    translate_narrow_copies(t);
     translate_loss(t);
     translate_megatron_attention(t, launch);
     note_refusals(t, launch);

@@ -27,6 +27,9 @@ std::int64_t chunk_group(ParallelPlan const& plan, std::int64_t microbatches);
 /// distributed optimizer.
 bool precision_aware(ParallelPlan const& plan);
 
+/// Whether the file has Megatron-Core's distributed optimizer, which is Adam's.
+bool shares_optimizer(ParallelPlan const& plan);
+
 /// Whether fp8 is scaled by the values at hand (`--fp8-recipe tensorwise`): Megatron-Core's delayed scaling refuses to
 /// recompute norms and the activations of experts.
 bool scales_at_once(ParallelPlan const& plan);

@@ -41,6 +41,11 @@ void Translation::leave_out_activation_input() {
             "what an activation reads is kept as it is, in 16 bit");
 }
 
+void Translation::leave_out_narrow_copies() {
+    replace(&ParallelPlan::narrow_copies, Switch::off, "narrow_copies",
+            "weights are cast as each product is run, and no narrow copy of them is kept");
+}
+
 void Translation::leave_out_gradients() {
     replace(&ParallelPlan::gradients, GradientFormat::usual, "gradients",
             "these files do not choose what gradients are added up and sent in");

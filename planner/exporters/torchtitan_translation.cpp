@@ -313,6 +313,7 @@ void translate_for_torchtitan(Translation& t, LaunchPlan const& launch, Torchtit
     t.leave_out_named_activations();
     t.leave_out_offload_layers();
     t.leave_out_activation_input();
+    t.leave_out_narrow_copies();
     if (t.plan.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
     translate_schedule(t, launch.microbatches());
     translate_experts(t, launch.model, release);

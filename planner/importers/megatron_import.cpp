@@ -333,6 +333,21 @@ void read_kernels(ArgumentReader& in, ForeignPlan& out) {
     if (in.flag("--grad-reduce-in-bf16") && takes_bf16_gradients(p.precision)) p.gradients = GradientFormat::bf16;
 }
 
+/// Products in a narrow format read copies beside 16-bit weights, unless the weights are in that format.
+void read_narrow_copies(ArgumentReader& in, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
+    static_cast<void>(in.flag("--reuse-grad-buf-for-mxfp8-param-ag"));
+    bool const fp8_weights = in.flag("--fp8-param-gather");
+    bool const fp4_weights = in.flag("--fp4-param-gather");
+    if (!is_narrow(p.precision) || (p.precision == Precision::fp4 ? fp4_weights : fp8_weights)) return;
+    if (p.zero < 3 && !p.adapters.on())
+        p.narrow_copies = Switch::on;
+    else
+        out.warnings.push_back(
+            "--fp8-format and --fp4-format without --fp8-param-gather, --fp4-param-gather: the narrow copies that "
+            "Transformer Engine keeps of weights that are sharded or frozen are not counted");
+}
+
 }  // namespace
 
 ForeignPlan import_megatron(std::string_view text, std::string_view where, ModelSpec const& model) {
@@ -354,11 +369,7 @@ ForeignPlan import_megatron(std::string_view text, std::string_view where, Model
     read_optimizer(in, out, model);
     read_attention(in, out, text);
     read_kernels(in, out);
-    static_cast<void>(in.flag("--reuse-grad-buf-for-mxfp8-param-ag"));
-    if (!in.flag("--fp8-param-gather") && unscaled(out.plan.precision) == Precision::fp8)
-        out.warnings.push_back(
-            "--fp8-format without --fp8-param-gather: what Transformer Engine keeps beside the 16-bit weights, two "
-            "bytes of each that it multiplies by, is not counted");
+    read_narrow_copies(in, out);
     bool const tf32 = text.find("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1") != std::string_view::npos;
     if (tf32 && out.plan.precision == Precision::fp32) out.plan.precision = Precision::tf32;
     in.finish(out, megatron_without_effect(), megatron_not_counted());

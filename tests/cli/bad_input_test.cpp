@@ -342,6 +342,8 @@ TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]")
     check_refused(
         Arguments{"plan", "--model", "gpt3-1.3b", "--cluster", "h100-sxm", "--gpus", "8", "--fp8-activation-input"},
         "--fp8-activation-input", "no gated feed-forward");
+    check_refused(estimate + Arguments{"--narrow-copies"}, "narrow copies of weights with precision bf16", "fp8");
+    check_refused(plan + Arguments{"--narrow-copies"}, "--narrow-copies", "--precision fp8");
     check_refused(estimate + Arguments{"--offload-layers", "-1"}, "--offload-layers", "-1");
     check_refused(estimate + Arguments{"--offload-layers", "4000"}, "offload of 4000 layers", "up to the");
     check_refused(plan + Arguments{"--offload-layers", "4"}, "--offload-layers", "needs activations");

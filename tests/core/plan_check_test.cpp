@@ -53,6 +53,15 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
         {"negative degree", [](auto&, auto& p, auto&) { p.micro_batch = -1; }, PlanProblem::not_positive,
          "micro-batch is -1"},
         {"no chunks", [](auto&, auto& p, auto&) { p.loss_chunks = 0; }, PlanProblem::not_positive, "loss-chunks is 0"},
+        {"narrow copies of what is not narrow", [](auto&, auto& p, auto&) { p.narrow_copies = Switch::on; },
+         PlanProblem::not_positive, "narrow copies of weights with precision bf16"},
+        {"narrow copies of shards",
+         [](auto&, auto& p, auto&) {
+             p.narrow_copies = Switch::on;
+             p.precision = Precision::fp8;
+             p.zero = 3;
+         },
+         PlanProblem::zero, "narrow copies of weights that ZeRO 3 shards"},
         {"chunks of no token",
          [](auto&, auto& p, auto& w) {
              p.loss_chunks = 4097;

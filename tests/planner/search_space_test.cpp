@@ -257,6 +257,15 @@ TEST_CASE("search: passes in pairs are tried with and without a pipeline, as Meg
     CHECK_FALSE(has_pairs(dense.space(c)));
 }
 
+TEST_CASE("search space: narrow copies of weights leave ZeRO 3 out", "[INV-26]") {
+    Small q;
+    SearchConstraints constraints;
+    constraints.base.precision = Precision::fp8;
+    CHECK(q.space(constraints).zero == std::vector{0, 1, 2, 3});
+    constraints.base.narrow_copies = Switch::on;
+    CHECK(q.space(constraints).zero == std::vector{0, 1, 2});
+}
+
 TEST_CASE("make_search_space: limits that leave nothing to search are refused by the option that does it") {
     auto const refused = [](auto const& change, char const* part) {
         Small q;
@@ -271,6 +280,14 @@ TEST_CASE("make_search_space: limits that leave nothing to search are refused by
     refused([](Small&, auto& c) { c.tp = axis("3"); }, "--tp: nothing of '3' can be searched");
     refused([](Small&, auto& c) { c.tp = axis("1"), c.sequence_parallel = Switch::on; }, "--sequence-parallel");
     refused([](Small&, auto& c) { c.base.adapters = {.rank = 4096, .targets = attention_targets()}; }, "rank 4096");
+    refused([](Small&, auto& c) { c.base.narrow_copies = Switch::on; }, "weights of bf16 have none");
+    refused(
+        [](Small&, auto& c) {
+            c.base.narrow_copies = Switch::on;
+            c.base.precision = Precision::fp8;
+            c.zero = axis("3");
+        },
+        "--narrow-copies: those of weights that ZeRO 3");
     refused([](Small& q, auto&) { q.model = gpt(1024, 8, 6, 51200, 2048); }, "--seq: 4096 is longer");
 }
 

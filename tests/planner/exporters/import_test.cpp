@@ -121,16 +121,28 @@ TEST_CASE("modules of selective recompute and the format of gradients are read",
     CHECK(modules_text(titan.plan.recompute_modules) == "op");
 }
 
-TEST_CASE("weights in 16 bits beside fp8 leave copies that are not counted, and the import says so", "[import]") {
-    auto const warns = [](std::string const& more) {
-        auto const warnings = import_megatron("--bf16 --overlap-grad-reduce " + more, "x", llama()).warnings;
+TEST_CASE("weights in 16 bits beside fp8 have narrow copies, or the import says that they are not counted",
+          "[import]") {
+    auto const read = [](std::string const& more) {
+        return import_megatron("--bf16 --overlap-grad-reduce " + more, "x", llama());
+    };
+    auto const copies = [&](std::string const& more) { return read(more).plan.narrow_copies == Switch::on; };
+    CHECK(copies("--fp8-format hybrid"));
+    CHECK(copies("--fp4-format e2m1"));
+    CHECK_FALSE(copies("--fp8-format hybrid --fp8-param-gather"));
+    CHECK_FALSE(copies("--fp4-format e2m1 --fp4-param-gather"));
+    CHECK_FALSE(copies(""));
+    auto const warns = [&](std::string const& more) {
+        auto const warnings = read(more).warnings;
         return std::any_of(warnings.begin(), warnings.end(), [](std::string const& text) {
             return text.find("without --fp8-param-gather") != std::string::npos;
         });
     };
-    CHECK(warns("--fp8-format hybrid"));
-    CHECK_FALSE(warns("--fp8-format hybrid --fp8-param-gather"));
-    CHECK_FALSE(warns(""));
+    std::string const sharded = "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params ";
+    CHECK(warns(sharded + "--fp8-format hybrid"));
+    CHECK_FALSE(copies(sharded + "--fp8-format hybrid"));
+    CHECK_FALSE(warns(sharded + "--fp8-format hybrid --fp8-param-gather"));
+    CHECK_FALSE(warns("--fp8-format hybrid"));
 }
 
 TEST_CASE("how fp8 is scaled is read and written", "[import][export]") {

@@ -150,11 +150,25 @@ TEST_CASE("a model that is trained in fp8 has its weights in fp8, where the opti
         CAPTURE(name_of(precision));
         Export const e = exported("megatron", "llama-3.1-8b", plan);
         CHECK(writes(e, "--fp8-param-gather\n") == (unscaled(precision) == Precision::fp8));
+        CHECK(writes(e, "--fp4-param-gather\n") == (precision == Precision::fp4));
         CHECK(writes(e, "--reuse-grad-buf-for-mxfp8-param-ag\n") == (precision == Precision::mxfp8));
+        CHECK(e.expressed.narrow_copies == Switch::off);
     }
     plan.precision = Precision::fp8;
-    plan.zero = 0;
+    plan.narrow_copies = Switch::on;
     CHECK_FALSE(writes(exported("megatron", "llama-3.1-8b", plan), "--fp8-param-gather"));
+    CHECK(writes(exported("nemo", "llama-3.1-8b", plan), "fp8_param_gather = False"));
+    plan.narrow_copies = Switch::off;
+    CHECK(writes(exported("nemo", "llama-3.1-8b", plan), "fp8_param_gather = True"));
+    plan.zero = 0;
+    Export const whole = exported("megatron", "llama-3.1-8b", plan);
+    CHECK_FALSE(writes(whole, "--fp8-param-gather"));
+    CHECK(whole.expressed.narrow_copies == Switch::on);
+    CHECK(notes(whole, "narrow copies beside them", "narrow_copies"));
+    plan.adapters = {.rank = 16, .targets = attention_targets()};
+    Export const tuned = exported("nemo", "llama-3.1-8b", plan);
+    CHECK(tuned.expressed.narrow_copies == Switch::off);
+    CHECK(notes(tuned, "which are not counted", "narrow_copies"));
 }
 
 TEST_CASE("experts are chosen from the groups that the model's are", "[export]") {
