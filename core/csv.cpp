@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,10 +20,18 @@ void add(CsvRecord record, std::size_t& cells, std::vector<CsvRecord>& out, std:
     out.push_back(std::move(record));
 }
 
+bool is_same_in_any_case(std::string_view a, std::string_view b) {
+    auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
 }  // namespace
 
 std::optional<std::size_t> CsvTable::find(std::string_view column) const {
-    auto const found = std::find(header.begin(), header.end(), column);
+    auto found = std::find(header.begin(), header.end(), column);
+    if (found == header.end())
+        found = std::find_if(header.begin(), header.end(),
+                             [&](std::string_view of) { return is_same_in_any_case(of, column); });
     if (found == header.end()) return std::nullopt;
     return static_cast<std::size_t>(found - header.begin());
 }
@@ -52,6 +61,12 @@ void check_separator(std::string_view header, std::string const& name) {
                 name, what);
 }
 
+std::vector<std::string> column_names(std::vector<std::string> cells) {
+    for (std::string& cell : cells)
+        cell = std::string(trimmed(cell));
+    return cells;
+}
+
 void check_csv_header(std::vector<std::string> header, std::string const& name) {
     if (header.size() == 1) check_separator(header.front(), name);
     std::sort(header.begin(), header.end());
@@ -73,7 +88,7 @@ CsvTable parse_csv(std::string_view text, std::string name) {
     reader.set(text, CsvRecords::Part::last);
     auto head = reader.next();
     if (!head) throw InputError("{}: the file is empty (a header line is expected)", table.name);
-    table.header = std::move(head->cells);
+    table.header = column_names(std::move(head->cells));
     check_csv_header(table.header, table.name);
     std::size_t cells = table.header.size();
     while (auto record = reader.next()) {

@@ -20,14 +20,14 @@ struct CsvTable {
     std::vector<std::string> header;
     std::vector<CsvRecord> records;
 
-    /// Position of a column, or nothing.
+    /// Position of a column, or nothing; where none has just this name, that of one that has it in capitals.
     [[nodiscard]] std::optional<std::size_t> find(std::string_view column) const;
     /// Positions of all these columns. @throws InputError naming every one that is missing.
     [[nodiscard]] std::vector<std::size_t> require(std::vector<std::string_view> const& columns) const;
 };
 
 /// Reads RFC 4180: cells in double quotes may hold commas, line ends and doubled quotes. A byte-order mark and CRLF
-/// line ends are accepted, empty lines are skipped.
+/// line ends are accepted, empty lines are skipped, blanks around the names of columns dropped.
 /// @throws InputError: empty, a record with more or fewer cells than the header (with its line), an open quote, text
 /// after a quote, a column named twice.
 CsvTable parse_csv(std::string_view text, std::string name);

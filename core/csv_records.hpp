@@ -57,7 +57,9 @@ inline constexpr std::size_t most_csv_cells = 16'000'000;
 
 /// @throws InputError: a header whose columns something else than commas parts, semicolons or tabs.
 void check_separator(std::string_view header, std::string const& name);
-/// The same, and a column named twice.
+/// The cells of a header without the blanks around them.
+std::vector<std::string> column_names(std::vector<std::string> cells);
+/// @throws InputError: as above, and for a column named twice.
 void check_csv_header(std::vector<std::string> header, std::string const& name);
 /// @throws InputError: a record of more or fewer cells than there are columns.
 void check_csv_record(CsvRecord const& record, std::size_t columns, std::string const& name);

@@ -13,7 +13,7 @@ namespace sextant {
 CsvStream::CsvStream(std::string path) : name_(std::move(path)), file_(open_text_file(name_)), records_(name_) {
     auto head = next_record();
     if (!head) throw InputError("{}: the file is empty (a header line is expected)", name_);
-    header_ = std::move(head->cells);
+    header_ = column_names(std::move(head->cells));
     check_csv_header(header_, name_);
 }
 

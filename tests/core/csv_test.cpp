@@ -32,6 +32,16 @@ TEST_CASE("csv: a byte-order mark, CRLF line ends, empty lines and a missing las
     CHECK(odd.records[1].line == 5);
 }
 
+TEST_CASE(
+    "csv: columns are found without the blanks around their names, and in capitals where none has the very name") {
+    CsvTable const table = parse("M, n ,m\n1,2,3\n");
+    CHECK(table.header == std::vector<std::string>{"M", "n", "m"});
+    CHECK(table.find("m") == 2);
+    CHECK(table.find("M") == 0);
+    CHECK(table.find("N") == 1);
+    CHECK_FALSE(table.find("nn"));
+}
+
 TEST_CASE("csv: what is written is read back, whatever the cells hold") {
     std::mt19937_64 random(fixtures::seeded(20240611));
     std::string_view const letters = "ab,\"\n\r;0 ";
