@@ -12,7 +12,7 @@
 namespace sextant {
 
 std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device) {
-    if (!row.measured || row.variant.empty() || row.latent) return std::nullopt;
+    if (!row.measured || row.variant.empty() || row.latent || row.products > 1) return std::nullopt;
     KernelMeasurement out{.row = row, .device = &device, .kind = KernelKind::gemm, .variant = row.variant};
     if (std::holds_alternative<Gemm>(row.what)) {
         if (!device.multiplies(*find_gemm_format(row.variant))) return std::nullopt;

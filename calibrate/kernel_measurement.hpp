@@ -21,7 +21,7 @@ struct KernelMeasurement {
 };
 
 /// The row as a measurement; nothing for one that no model here is fitted to (published attention figures, rows without
-/// a time, formats the device has no peak for, latent attention).
+/// a time, formats the device has no peak for, latent attention, products in a batch).
 std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device);
 
 /// Whether decodes of these rows that read several times what the last-level cache holds do so faster than memory can

@@ -25,7 +25,8 @@ constexpr Seconds least_kernel = 0.1 * units::us;  ///< assumed: launches on acc
 Bytes least_moved(KernelCase const& row) {
     if (auto const* memory = std::get_if<MemoryKernel>(&row.what)) return memory->moved;
     if (auto const* g = std::get_if<Gemm>(&row.what))
-        return static_cast<double>(g->n) * static_cast<double>(g->k) * find_gemm_format(row.variant)->right * units::B;
+        return static_cast<double>(row.products * g->n) * static_cast<double>(g->k) *
+               find_gemm_format(row.variant)->right * units::B;
     auto const* decode = std::get_if<DecodeAttention>(&row.what);
     if (decode == nullptr) return {};
     return row.latent ? cache_bytes(*decode) / 2 : cache_bytes(*decode);
@@ -42,7 +43,8 @@ bool is_faster_than_memory(KernelCase const& row, AcceleratorProfile const& devi
 /// What the arithmetic of a product or a prefill takes at the device's peak; 0: of another kernel.
 Seconds least_computing(KernelCase const& row, AcceleratorProfile const& device) {
     if (auto const* g = std::get_if<Gemm>(&row.what)) {
-        double const flops = 2 * static_cast<double>(g->m) * static_cast<double>(g->n) * static_cast<double>(g->k);
+        double const flops =
+            2 * static_cast<double>(row.products * g->m) * static_cast<double>(g->n) * static_cast<double>(g->k);
         return flops / kernel_rates(device, *find_gemm_format(row.variant)).peak * units::s;
     }
     auto const* a = std::get_if<Attention>(&row.what);

@@ -10,6 +10,7 @@
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
+#include "core/measurements/source_name.hpp"
 #include "core/quantile.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_catalog.hpp"
@@ -37,14 +38,9 @@ struct DeviceRows {
     std::set<std::string> sources;
 };
 
-/// The part of a reference that names its repository.
-std::string short_source(std::string const& reference) {
-    auto const space = reference.find(' ');
-    return space == std::string::npos ? reference : reference.substr(0, space);
-}
-
 std::string why_not_fitted(KernelCase const& row, AcceleratorProfile const& device) {
     if (!row.measured) return "has no time";
+    if (row.products > 1) return "products in a batch (single ones are fitted)";
     GemmFormat const* const format = find_gemm_format(row.variant);
     if (std::holds_alternative<Gemm>(row.what) && format != nullptr && !device.multiplies(*format))
         return fmt::format("{} states no peak in {}", device.name, format->name);
@@ -56,6 +52,7 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
     std::vector<DeviceRows> devices;
     SkipCounts skipped;
     std::map<std::string, std::size_t> named_otherwise;  // rows that --device takes for its own
+    std::map<std::string, std::size_t> assumed;
     std::vector<CsvTable> tables;
     for (std::string const& file : request.tables)
         for (CsvTable& table : kernel_tables_of(file, device != nullptr ? device->name : "", context))
@@ -83,7 +80,9 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
                                                            .generation = profile->generation,
                                                            .rows = {},
                                                            .sources = {}});
-                found->sources.insert(short_source(row.source));
+                found->sources.insert(source_name(row.source));
+                for (std::string const& assumption : row.assumptions)
+                    ++assumed[assumption];
                 found->rows.push_back(std::move(*measurement));
             } catch (RowSkip const& skip) {
                 count_skip(skipped, skip);
@@ -95,6 +94,8 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
             skipped["each says what another row says"] += repeats;
     for (auto const& [reason, count] : skipped)
         context.err << fmt::format("{} rows left out: {}\n", count, reason);
+    for (auto const& [assumption, count] : assumed)
+        context.err << fmt::format("{} rows, assumed: {}\n", count, assumption);
     for (auto const& [name, count] : named_otherwise)
         context.err << fmt::format("{} rows that name {} are taken as those of {}, as --device says\n", count, name,
                                    device->name);
@@ -252,7 +253,7 @@ void name_sources(KernelCalibration& calibration, DeviceRows const& device) {
     for (KernelGroup const& group : group_kernels(device.rows)) {
         std::set<std::string> of_group;
         for (KernelMeasurement const& measured : group.rows)
-            of_group.insert(short_source(measured.row.source));
+            of_group.insert(source_name(measured.row.source));
         if (of_group == device.sources) continue;
         for (KernelFit& fit : calibration.fits)
             if (fit.kind == group.kind && fit.variant == group.variant)

@@ -17,11 +17,6 @@ constexpr std::array memory_benches{"norm",      "activation", "loss",         "
                                     "optimizer", "cast",       "memory_bound", "copies"};
 constexpr std::array plain_products{"cublaslt", "eigen", "blocked_loop"};
 
-/// A cold kernel is timed alone between two events, and the time has its start in it: kernels of less than 3 us in a
-/// graph took that much longer so, whatever their kind (86 of them on an H200, median by benchmark 2.8 to 3.9 us; some
-/// of it is data that had to come from memory).
-constexpr Seconds start_between_events = 3 * units::us;
-
 std::int64_t size(RowCells const& row, char const* column) { return need(row.count(column), column); }
 
 void read_product(RowCells const& row, std::string const& kernel, KernelCase& out) {
@@ -94,6 +89,11 @@ void read_memory_kernel(RowCells const& row, std::string const& kernel, KernelCa
 
 }  // namespace
 
+Seconds without_start(Seconds cold) {
+    if (cold < 2.0 * start_between_events) throw RowSkip("cold, and no longer than its start takes");
+    return cold - start_between_events;
+}
+
 KernelCase bench_case(RowCells const& row) {
     KernelCase out;
     std::string const bench = row.stated("bench");
@@ -118,10 +118,7 @@ KernelCase bench_case(RowCells const& row) {
         throw RowSkip(fmt::format("no kernel model for the benchmark '{}'", bench.substr(0, 40)));
     if (!median || *median <= 0) return out;
     out.measured = *median * units::us;
-    if (backend == "cuda" && out.cache == CacheState::cold) {
-        if (*out.measured < 2.0 * start_between_events) throw RowSkip("cold, and no longer than its start takes");
-        *out.measured -= start_between_events;
-    }
+    if (backend == "cuda" && out.cache == CacheState::cold) out.measured = without_start(*out.measured);
     return out;
 }
 

@@ -32,6 +32,9 @@ std::uint64_t shape_hash(KernelCase const& row) {
     for (std::int64_t const number : std::visit(Numbers{}, row.what))
         for (int byte = 0; byte < 8; ++byte)
             add(static_cast<std::uint64_t>(number) >> (8 * byte) & 0xffU);
+    if (row.products > 1)
+        for (int byte = 0; byte < 8; ++byte)
+            add(static_cast<std::uint64_t>(row.products) >> (8 * byte) & 0xffU);
     if (std::holds_alternative<MemoryKernel>(row.what))
         for (char const c : row.variant)
             add(static_cast<unsigned char>(c));

@@ -3,7 +3,10 @@
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
 #include "core/measurements/bench_row.hpp"
+#include "core/measurements/product_count.hpp"
+#include "core/measurements/source_name.hpp"
 #include "core/measurements/stated_format.hpp"
+#include "core/measurements/stated_rate.hpp"
 #include "core/ops/work.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "core/text.hpp"
@@ -25,18 +28,18 @@ std::optional<Seconds> microseconds(std::optional<double> const& value) {
     return *value * units::us;
 }
 
-/// @throws RowSkip where the rate that a row states beside its time is another one: one is in another unit. Not read is
-/// a cell that is no number: only people look at it.
-void require_agreement(RowCells const& row, Gemm const& gemm, std::optional<Seconds> const& measured) {
-    std::string problem;
-    auto const stated = number_in(row.text("tflops"), "tflops", problem);
-    if (!measured || !stated || *stated <= 0) return;
-    double const said = 2 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) /
-                        measured->base() / 1e12;
-    constexpr double most_apart = 0.1;
-    constexpr double rounding = 0.01;
-    if (std::abs(*stated - said) > most_apart * said + rounding)
-        throw RowSkip("latency_us and tflops contradict each other by more than 10 % (us and 1e12/s are expected)");
+/// Whether the quantisation of activations is in the time, as the row says, else as AIConfigurator's collectors measure
+/// (collector/trtllm/collect_gemm.py) and others do not.
+void read_quantised(RowCells const& row, GemmFormat const& format, KernelCase& out) {
+    std::string const said = lower_case(row.text("quantised"));
+    if (said == "before" || said == "with") {
+        out.quantised = said == "with" ? Quantised::with_product : Quantised::before;
+        return;
+    }
+    if (!is_blank_cell(said)) throw RowSkip("quantised is neither 'with' nor 'before'");
+    if (!format.quantises || is_aiconfigurator(out.source)) return;
+    out.quantised = Quantised::before;
+    out.assumptions.emplace_back("activations came quantised (the column quantised says 'with' where they did not)");
 }
 
 void read_product(RowCells const& row, KernelCase& out) {
@@ -51,10 +54,17 @@ void read_product(RowCells const& row, KernelCase& out) {
     gemm.k = need(k, "k");
     GemmFormat const& format = needed_format(dtype);
     gemm.precision = format.precision;
-    if (row.text("quantised") == "before") out.quantised = Quantised::before;
-    require_agreement(row, gemm, out.measured);
+    read_quantised(row, format, out);
+    out.products = products_in(row);
+    require_rate(row, stated_tflops, out.measured,
+                 {2 * static_cast<double>(out.products) * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) *
+                  static_cast<double>(gemm.k)});
     out.variant = format.name;
     out.kind = fmt::format("product {}", format.name);
+    if (out.products > 1) {
+        out.kind += ", in a batch";
+        out.assumptions.emplace_back("each product of a batch has both operands of its own");
+    }
     out.what = gemm;
 }
 
@@ -86,6 +96,89 @@ AttentionKind attention_kind(std::string const& kind) {
     throw RowSkip(fmt::format("unknown kind of attention '{}'", kind.substr(0, 40)));
 }
 
+/// Tokens that a query sees at the most, 0: all. @throws RowSkip for what is no number
+std::int64_t window_of(RowCells const& row) {
+    for (char const* column : {"window_size", "sliding_window", "window"}) {
+        std::string const cell = row.text(column);
+        if (cell == "-1" || cell == "(-1, -1)") continue;  // FlashAttention's words for none
+        if (auto const window = row.count(column).value_or(0); window > 0) return window;
+    }
+    return 0;
+}
+
+/// @throws RowSkip for values of another size than their keys. Those of a latent are eight ninths of it, as DeepSeek's
+/// 512 of 576.
+void require_one_width(RowCells const& row, std::int64_t head_dim, bool latent) {
+    for (char const* column : {"v_head_dim", "value_head_dim", "head_dim_v"}) {
+        auto const width = row.count(column).value_or(0);
+        bool const of_latent = latent && width == head_dim * 8 / 9;
+        if (width > 0 && width != head_dim && !of_latent) throw RowSkip("keys and values of different sizes");
+    }
+}
+
+/// FLOPs of both products over all queries and keys.
+double whole_square(std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys,
+                    std::int64_t head_dim) {
+    return 4 * static_cast<double>(batch * heads) * static_cast<double>(queries) * static_cast<double>(keys) *
+           static_cast<double>(head_dim);
+}
+
+void read_decode(RowCells const& row, AttentionFormat const& cache, DecodeAttention shape, KernelCase& out) {
+    out.kind = "decode " + out.variant;
+    out.latent = is_latent(shape.kv_heads, shape.head_dim);
+    require_one_width(row, shape.head_dim, out.latent);
+    if (auto const window = window_of(row); window > 0 && window < shape.keys) {
+        shape.keys = window;
+        out.assumptions.emplace_back("with a sliding window a decode reads so many keys and values");
+    }
+    shape.cache_bytes = cache.bytes;
+    out.what = shape;
+    if (!out.latent) {
+        require_rate(row, stated_tflops, out.measured,
+                     {whole_square(shape.batch, shape.heads, 1, shape.keys, shape.head_dim)});
+        return;
+    }
+    out.kind += " latent";
+    out.assumptions.emplace_back("one key-value head of such a size is a latent, whose values are among its keys");
+}
+
+/// Attention of a training library, as the bench's rows have it ("bf16 sdpa_flash/backward").
+void read_training_library(RowCells const& row, std::string const& library, AttentionFormat const& format,
+                           KernelCase& out) {
+    out.variant = fmt::format("{} {}", format.name, library);
+    if (training_library(out.variant) != library)
+        throw RowSkip(fmt::format("no model of attention of the library '{}'", library.substr(0, 40)));
+    if (format.name != "bf16") throw RowSkip("no model of a training step's attention in fp8");
+    out.library = library;
+    out.kind = fmt::format("attention, {}", library);
+    std::string const pass = lower_case(row.text("pass"));
+    if (pass == "bwd" || pass == "backward") {
+        out.passes = TimedPasses::backward;
+        out.kind += ", backward";
+        out.variant += backward_variant;
+    } else if (!is_blank_cell(pass) && pass != "fwd" && pass != "forward") {
+        throw RowSkip(fmt::format("unknown pass '{}'", pass.substr(0, 40)));
+    }
+}
+
+void read_prefill(RowCells const& row, AttentionFormat const& compute, Attention shape, KernelCase& out) {
+    if (auto const window = window_of(row); window > 0 && window < shape.keys)
+        throw RowSkip("attention with a sliding window");
+    require_one_width(row, shape.head_dim, false);
+    if (!row.flag("causal").value_or(true)) shape.causal = Switch::off;
+    out.kind = "prefill " + out.variant;
+    if (std::string const library = lower_case(row.text("library")); !is_blank_cell(library))
+        read_training_library(row, library, compute, out);
+    if (shape.causal == Switch::off) out.kind += ", no mask";
+    // Some count what a mask leaves, some the whole square.
+    double const square = whole_square(shape.batch, shape.heads, shape.queries, shape.keys, shape.head_dim);
+    double const masked = static_cast<double>(shape.past + shape.keys) / static_cast<double>(2 * shape.keys);
+    double const passes = timed_work(out.passes);
+    require_rate(row, stated_tflops, out.measured,
+                 {passes * square, passes * square * (shape.causal == Switch::on ? masked : 1)});
+    out.what = shape;
+}
+
 void read_attention(RowCells const& row, KernelCase& out) {
     AttentionKind const kind = attention_kind(lower_case(row.stated("kind")));
     AttentionFormat const compute = attention_format(row.stated("attn_dtype"));
@@ -102,35 +195,26 @@ void read_attention(RowCells const& row, KernelCase& out) {
     if (heads % kv_heads != 0) throw RowSkip("num_heads is no multiple of num_kv_heads");
     out.variant = fmt::format("{}/{}", compute.name, cache.name);
     if (kind == AttentionKind::decode) {
-        out.what = DecodeAttention{.batch = batch,
-                                   .heads = heads,
-                                   .kv_heads = kv_heads,
-                                   .keys = length + past,
-                                   .head_dim = head_dim,
-                                   .cache_bytes = cache.bytes};
-        out.kind = "decode " + out.variant;
-        out.latent = is_latent(kv_heads, head_dim);
-        if (out.latent) {
-            out.kind += " latent";
-            out.assumptions.emplace_back(
-                "one key-value head of such a size is a latent, whose values are among its keys");
-        }
+        read_decode(row, cache,
+                    {.batch = batch, .heads = heads, .kv_heads = kv_heads, .keys = length + past, .head_dim = head_dim},
+                    out);
         return;
     }
-    out.what = Attention{.batch = batch,
-                         .heads = heads,
-                         .kv_heads = kv_heads,
-                         .queries = length,
-                         .keys = length + past,
-                         .past = past,
-                         .head_dim = head_dim,
-                         .value_head_dim = head_dim};
-    out.kind = "prefill " + out.variant;
+    read_prefill(row, compute,
+                 {.batch = batch,
+                  .heads = heads,
+                  .kv_heads = kv_heads,
+                  .queries = length,
+                  .keys = length + past,
+                  .past = past,
+                  .head_dim = head_dim,
+                  .value_head_dim = head_dim},
+                 out);
 }
 
 /// Letters and digits of what FlashAttention-2 is called ("flash_attn_2", "FA2"), and of kernels for newer devices.
 constexpr std::array flash_2{"flashattention2", "flashattn2", "fa2"};
-constexpr std::array newer_flash{"flashattention3", "flashattn3", "fa3", "cudnn"};
+constexpr std::array flash_3{"flashattention3", "flashattn3", "fa3"};
 constexpr std::array words_of_fp8{"fp8", "float8", "e4m3", "e5m2"};
 
 void read_published(RowCells const& row, KernelCase& out) {
@@ -156,7 +240,7 @@ void read_published(RowCells const& row, KernelCase& out) {
                         .causal = causal ? Switch::on : Switch::off};
     if (in_memory) {
         attention.kernel = AttentionKernel::unfused;
-    } else if (!is_one_of(flash_2, library) && !is_one_of(newer_flash, library)) {
+    } else if (!is_one_of(flash_2, library) && !is_one_of(flash_3, library) && library != "cudnn") {
         throw RowSkip(fmt::format("no model of the kernel {}", kernel.substr(0, 40)));
     }
     std::string const dtype = lower_case(row.text("dtype"));
@@ -164,6 +248,7 @@ void read_published(RowCells const& row, KernelCase& out) {
                     [&](auto w) { return dtype.find(w) != std::string::npos; }))
         throw RowSkip("no model of a training step's attention in fp8");
     if (is_one_of(flash_2, library)) out.library = flash_attention_2;
+    if (is_one_of(flash_3, library)) out.library = flash_attention_3;
     if (pass == "fwd+bwd")
         out.passes = TimedPasses::both;
     else if (pass == "bwd")
@@ -191,8 +276,8 @@ CacheState cache_of(KernelTable table, RowCells const& row) {
     if (cache.empty()) {
         // Tables of AIConfigurator that were not imported by a version that writes the cell: its collector says so
         // (collector/trtllm/collect_gemm.py).
-        bool const rotates = row.text("source_ref").find("aiconfigurator") != std::string::npos;
-        return table == KernelTable::product && rotates ? CacheState::rotated : CacheState::hot;
+        bool const rotates = table == KernelTable::product && is_aiconfigurator(row.text("source_ref"));
+        return rotates ? CacheState::rotated : CacheState::hot;
     }
     throw RowSkip(fmt::format("unknown state of the cache '{}'", cache.substr(0, 40)));
 }
@@ -201,7 +286,9 @@ void read_memory_kernel(RowCells const& row, KernelCase& out) {
     std::string const kernel = row.stated("kernel");
     std::string const dtype = lower_case(row.text("dtype"));
     out.measured = microseconds(row.number("latency_us"));
-    out.what = MemoryKernel{.moved = static_cast<double>(need(row.bytes("bytes_moved"), "bytes_moved")) * units::B};
+    auto const bytes = static_cast<double>(need(row.bytes("bytes_moved"), "bytes_moved"));
+    require_rate(row, stated_gbps, out.measured, {bytes, bytes / 2});  // of a copy, read or written alone
+    out.what = MemoryKernel{.moved = bytes * units::B};
     out.variant = dtype.empty() ? kernel : fmt::format("{} {}", kernel, dtype);
     out.kind = "memory " + out.variant;
 }

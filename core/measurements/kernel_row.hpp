@@ -46,7 +46,8 @@ struct KernelCase {
     std::variant<Gemm, Attention, DecodeAttention, MemoryKernel> what;
     CacheState cache = CacheState::hot;
     Quantised quantised = Quantised::with_product;
-    bool latent = false;  ///< a decode whose heads read one latent, whose values are among its keys
+    bool latent = false;        ///< a decode whose heads read one latent, whose values are among its keys
+    std::int64_t products = 1;  ///< of the shape of a product, in one launch, each with operands of its own
     TimedPasses passes = TimedPasses::forward;
     std::string
         library;  ///< of attention as a training step runs it: whose kernel, as `training_library`; empty: the fastest
@@ -58,6 +59,16 @@ struct KernelCase {
     std::optional<Seconds> measured;
     std::vector<std::string> assumptions;
 };
+
+/// FlashAttention-3 as `KernelCase::library`: no fit is of it.
+inline constexpr std::string_view flash_attention_3 = "flash_3";
+
+/// A cold kernel is timed alone between two events, and the time has its start in it: kernels of less than 3 us in a
+/// graph took that much longer so, whatever their kind (86 of them on an H200, median by benchmark 2.8 to 3.9 us; some
+/// of it is data that had to come from memory).
+inline constexpr Seconds start_between_events = 3 * units::us;
+/// Such a time without its start. @throws RowSkip for one that is hardly more than that.
+Seconds without_start(Seconds cold);
 
 /// @throws RowSkip when the row cannot be expressed, or a cell of it cannot be read.
 KernelCase kernel_case(KernelTable table, RowCells const& row);
