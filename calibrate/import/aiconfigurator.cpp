@@ -1,16 +1,32 @@
 // Performance tables of AIConfigurator's collectors (systems/data/DEVICE/.../*_perf.txt, CSV): gemm_perf, context_ and
 // generation_attention_perf, nccl_perf. Latencies are milliseconds, `message_size` of nccl_perf counts elements.
 #include "calibrate/import/importer.hpp"
+#include "core/error.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 
 namespace sextant {
 namespace {
 
+/// Tables that collectors write beside these, by their column.
+struct OtherTable {
+    char const* column;
+    char const* what;
+};
+constexpr std::array other_tables{OtherTable{"mla_dtype", "latent attention (context_mla, generation_mla)"},
+                                  OtherTable{"moe_dtype", "experts (moe)"},
+                                  OtherTable{"allreduce_dtype", "an engine's own all-reduce (custom_allreduce)"},
+                                  OtherTable{"bmm_dtype", "the batched products of latent attention (mla_bmm)"}};
+
 bool recognises(std::string_view text) {
     for (char const* column : {"gemm_dtype", "attn_dtype", "nccl_dtype"})
         if (header_has(text, {column, "latency"})) return true;
-    return false;
+    return std::any_of(other_tables.begin(), other_tables.end(), [&](OtherTable const& table) {
+        return header_has(text, {table.column, "latency"});
+    });
 }
 
 std::string described(RowCells const& row) {
@@ -69,6 +85,11 @@ void add_collective(RowCells const& row, ImportRequest const& request, ImportedT
 ImportedTables read(std::string_view text, ImportRequest const& request) {
     CsvTable const table = parse_csv(text, request.name);
     static_cast<void>(table.require({"latency"}));
+    bool const is_read = table.find("gemm_dtype") || table.find("attn_dtype") || table.find("nccl_dtype");
+    for (OtherTable const& other : other_tables)
+        if (!is_read && table.find(other.column))
+            throw InputError("{}: no model of tables of {} (gemm, attention and nccl are read)", request.name,
+                             other.what);
     ImportedTables out;
     for (CsvRecord const& record : table.records) {
         RowCells const row(table, record);

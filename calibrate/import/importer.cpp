@@ -17,11 +17,6 @@ namespace {
 
 std::string number(double value) { return fmt::format("{:.7g}", value); }
 
-template <class Row>
-bool any_of(std::vector<Row> const& rows, bool Row::*flag) {
-    return std::any_of(rows.begin(), rows.end(), [&](Row const& row) { return row.*flag; });
-}
-
 std::string cache_word(CacheState state) {
     switch (state) {
         case CacheState::hot: return "hot";
@@ -79,7 +74,8 @@ void ImportedTables::add(ImportedCollective row) {
 std::string products_csv(ImportedTables const& tables) {
     if (tables.products.empty()) return "";
     // A column beside the usual ones only where a row needs it.
-    bool const with_quantised = any_of(tables.products, &ImportedProduct::quantised_before);
+    bool const with_quantised = std::any_of(tables.products.begin(), tables.products.end(),
+                                            [](ImportedProduct const& p) { return quantises(p.dtype); });
     std::vector<std::string> header{"source_ref", "device", "kernel_source", "dtype",  "m",
                                     "n",          "k",      "latency_us",    "tflops", "cache"};
     if (with_quantised) header.emplace_back("quantised");
@@ -96,7 +92,7 @@ std::string products_csv(ImportedTables const& tables) {
                                        number(p.microseconds),
                                        fmt::format("{:.4g}", 1e-6 * work / p.microseconds),
                                        cache_word(p.cache)};
-        if (with_quantised) cells.emplace_back(p.quantised_before ? "before" : "");
+        if (with_quantised) cells.emplace_back(!quantises(p.dtype) ? "" : p.quantised_before ? "before" : "with");
         out += csv_line(cells);
     }
     return out;
@@ -104,12 +100,28 @@ std::string products_csv(ImportedTables const& tables) {
 
 std::string attention_csv(ImportedTables const& tables) {
     if (tables.attention.empty()) return "";
-    std::string out =
-        "source_ref,device,kind,attn_dtype,kv_dtype,batch,isl,past_kv,num_heads,num_kv_heads,head_dim,latency_us\n";
-    for (ImportedAttention const& a : tables.attention)
-        out += csv_line({a.source, a.device, a.kind, a.dtype, a.cache_dtype, fmt::to_string(a.batch),
-                         fmt::to_string(a.length), fmt::to_string(a.past), fmt::to_string(a.heads),
-                         fmt::to_string(a.kv_heads), fmt::to_string(a.head_dim), number(a.microseconds)});
+    bool const of_training = std::any_of(tables.attention.begin(), tables.attention.end(),
+                                         [](ImportedAttention const& a) { return !a.library.empty(); });
+    std::vector<std::string> header{"source_ref", "device",  "kind",      "attn_dtype",   "kv_dtype", "batch",
+                                    "isl",        "past_kv", "num_heads", "num_kv_heads", "head_dim", "latency_us"};
+    if (of_training) header.insert(header.end(), {"library", "pass"});
+    std::string out = csv_line(header);
+    for (ImportedAttention const& a : tables.attention) {
+        std::vector<std::string> cells{a.source,
+                                       a.device,
+                                       a.kind,
+                                       a.dtype,
+                                       a.cache_dtype,
+                                       fmt::to_string(a.batch),
+                                       fmt::to_string(a.length),
+                                       fmt::to_string(a.past),
+                                       fmt::to_string(a.heads),
+                                       fmt::to_string(a.kv_heads),
+                                       fmt::to_string(a.head_dim),
+                                       number(a.microseconds)};
+        if (of_training) cells.insert(cells.end(), {a.library, a.library.empty() ? "" : a.backward ? "bwd" : "fwd"});
+        out += csv_line(cells);
+    }
     return out;
 }
 
@@ -160,11 +172,17 @@ bool header_has(std::string_view text, std::initializer_list<std::string_view> c
         auto const head = parse_csv_records(text.substr(0, std::min(text.find('\n'), longest_header)), "");
         return !head.empty() && std::all_of(columns.begin(), columns.end(), [&](std::string_view column) {
             auto const& names = head.front().cells;
-            return std::find(names.begin(), names.end(), column) != names.end();
+            return std::any_of(names.begin(), names.end(),
+                               [&](std::string const& name) { return lower_case(trimmed(name)) == column; });
         });
     } catch (InputError const&) {  // no CSV
         return false;
     }
+}
+
+bool quantises(std::string_view dtype) {
+    GemmFormat const* const format = stated_format(dtype);
+    return format != nullptr && format->quantises;
 }
 
 std::string table_dtype(std::string_view name) {

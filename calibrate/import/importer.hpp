@@ -23,11 +23,13 @@ struct ImportedProduct {
     bool quantised_before = false;  ///< activations came quantised, where the format needs it
 };
 
-/// One attention kernel of a serving engine, prefill (`context`) or decode (`generation`).
+/// One attention kernel of a serving engine, prefill (`context`) or decode (`generation`), or of a training step.
 struct ImportedAttention {
     std::string source, device, kind, dtype, cache_dtype;
     std::int64_t batch = 0, length = 0, past = 0, heads = 0, kv_heads = 0, head_dim = 0;
     double microseconds = 0;
+    std::string library{};  ///< "sdpa_flash": of a training step, whose kernel; empty: a serving engine's
+    bool backward = false;
 };
 
 /// One kernel bound by the memory it touches.
@@ -104,8 +106,10 @@ std::int64_t needed_count(RowCells const& row, std::string_view column);
 std::string device_of(ImportRequest const& request, std::string const& of_row);
 /// `--source`, else this one.
 std::string source_of(ImportRequest const& request, std::string const& of_row);
-/// Whether the first line of a CSV text names all these columns.
+/// Whether the first line of a CSV text names all these columns, in letters of any case.
 bool header_has(std::string_view text, std::initializer_list<std::string_view> columns);
+/// Whether products in this number format quantise their activations.
+bool quantises(std::string_view dtype);
 /// "bfloat16" of "bf16", "BF16", "c10::BFloat16", "__nv_bfloat16", ...: as the tables write number formats; what is not
 /// known stays as it is.
 std::string table_dtype(std::string_view name);

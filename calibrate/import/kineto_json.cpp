@@ -1,8 +1,8 @@
 // A trace of PyTorch's profiler (Kineto, Chrome trace JSON) taken with record_shapes=True. Kernels are joined to the
 // operator that launched them by "External id"; the time of an operator is that of its kernels together, and of the
-// same shape the median. Read are aten::mm, addmm, linear, _scaled_mm (products), the forward passes of flash attention
-// and of cuDNN's (prefill), and NCCL kernels with their "Collective name". Kernels in a step find their operands in
-// memory, so products count as cold.
+// same shape the median. Read are aten::mm, addmm, linear, _scaled_mm (products), flash attention and cuDNN's, forward
+// and backward (of a training library, not of a serving engine), and NCCL kernels with their "Collective name". Kernels
+// in a step find their operands in memory, so products count as cold.
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/kineto_collective.hpp"
 #include "calibrate/import/log_line.hpp"
@@ -61,16 +61,24 @@ std::string item_in(Json const& arguments, char const* key, std::size_t index) {
 constexpr std::array products{"aten::mm", "aten::_scaled_mm", "aten::linear", "aten::addmm"};
 
 /// A fused attention operator: which axis of its queries and keys is the sequence (the heads are the other of 1 and 2),
-/// and which argument drops out, after which the mask's follows, and which limits the window (0: none does).
-/// Source: PyTorch aten/src/ATen/native/native_functions.yaml.
+/// and which argument drops out, after which the mask's follows, and which limits the window (0: none does). The
+/// queries are the first argument, of a backward pass the second. Source: PyTorch
+/// aten/src/ATen/native/native_functions.yaml.
 struct AttentionOperator {
     std::string_view name;
+    std::string_view library;  ///< as kernels/train_step/attention.py calls it
     std::size_t sequence, dropout, window;
+    [[nodiscard]] bool backward() const { return name.ends_with("_backward"); }
 };
-constexpr std::array attention_operators{AttentionOperator{"aten::_flash_attention_forward", 1, 7, 11},
-                                         AttentionOperator{"aten::_scaled_dot_product_flash_attention", 2, 3, 0},
-                                         AttentionOperator{"aten::_cudnn_attention_forward", 2, 9, 0},
-                                         AttentionOperator{"aten::_scaled_dot_product_cudnn_attention", 2, 5, 0}};
+constexpr std::array attention_operators{
+    AttentionOperator{"aten::_flash_attention_forward", "sdpa_flash", 1, 7, 11},
+    AttentionOperator{"aten::_flash_attention_backward", "sdpa_flash", 1, 10, 15},
+    AttentionOperator{"aten::_scaled_dot_product_flash_attention", "sdpa_flash", 2, 3, 0},
+    AttentionOperator{"aten::_scaled_dot_product_flash_attention_backward", "sdpa_flash", 2, 10, 0},
+    AttentionOperator{"aten::_cudnn_attention_forward", "sdpa_cudnn", 2, 9, 0},
+    AttentionOperator{"aten::_cudnn_attention_backward", "sdpa_cudnn", 2, 13, 0},
+    AttentionOperator{"aten::_scaled_dot_product_cudnn_attention", "sdpa_cudnn", 2, 5, 0},
+    AttentionOperator{"aten::_scaled_dot_product_cudnn_attention_backward", "sdpa_cudnn", 2, 13, 0}};
 
 AttentionOperator const* attention_operator(std::string_view name) {
     auto const found = std::find_if(attention_operators.begin(), attention_operators.end(),
@@ -233,6 +241,9 @@ private:
         std::int64_t const k = a.back();
         if (overflow || m < 1 || k < 1 || b[0] < 1 || b[1] < 1 || (transposed ? b[1] : b[0]) != k)
             throw RowSkip("a product whose shapes do not fit");
+        for (std::size_t scales : {first + 2, first + 3})
+            if (item_in(arguments, "Input type", scales).find("e8m0") != std::string::npos)
+                throw RowSkip("no model of kernels in mxfp8");  // a scale for every 32 values
         std::string dtype = table_dtype(item_in(arguments, "Input type", first));
         if (dtype == "float32" && launched.in_tf32) dtype = "tf32";
         if (dtype.empty()) throw RowSkip("a product without its number format");
@@ -244,7 +255,7 @@ private:
                                   .n = transposed ? b[0] : b[1],
                                   .k = k,
                                   .cache = CacheState::cold,
-                                  .quantised_before = dtype == "fp8"};
+                                  .quantised_before = quantises(dtype)};
         auto& entry = products_[fmt::format("{} {} {} {} {}", name, dtype, row.m, row.n, row.k)];
         entry.row = row;
         entry.times.push_back(launched.microseconds);
@@ -261,26 +272,33 @@ private:
     }
 
     void add_attention(AttentionOperator const& of, Json const& arguments, std::vector<Dims> const& dims, double time) {
-        if (dims.size() < 2 || dims[0].size() != 4 || dims[1].size() != 4)
+        std::size_t const first = of.backward() ? 1 : 0;
+        if (dims.size() < first + 2 || dims[first].size() != 4 || dims[first + 1].size() != 4)
             throw RowSkip("attention without shapes, or over sequences of different lengths");
+        Dims const& q = dims[first];
+        Dims const& k = dims[first + 1];
         std::size_t const sequence = of.sequence, heads = 3 - of.sequence;
+        if (dims.size() > first + 2 && dims[first + 2].size() == 4 && dims[first + 2][3] != k[3])
+            throw RowSkip("attention with values of another size than its keys");
         if (item_in(arguments, "Concrete Inputs", of.dropout + 1) != "True")
             throw RowSkip("attention that is not known to be causal (record_shapes=True)");
-        check_dense(of, arguments, dims[1][sequence]);
-        if (dims[0][sequence] != dims[1][sequence]) throw RowSkip("attention after tokens that are in a cache");
+        check_dense(of, arguments, k[sequence]);
+        if (q[sequence] != k[sequence]) throw RowSkip("attention after tokens that are in a cache");
         ImportedAttention const row{.source = source_of(request_, "kineto " + request_.name),
                                     .device = device_of(request_, device_),
                                     .kind = "context",
-                                    .dtype = table_dtype(item_in(arguments, "Input type", 0)),
-                                    .cache_dtype = table_dtype(item_in(arguments, "Input type", 1)),
-                                    .batch = dims[0][0],
-                                    .length = dims[0][sequence],
+                                    .dtype = table_dtype(item_in(arguments, "Input type", first)),
+                                    .cache_dtype = table_dtype(item_in(arguments, "Input type", first + 1)),
+                                    .batch = q[0],
+                                    .length = q[sequence],
                                     .past = 0,
-                                    .heads = dims[0][heads],
-                                    .kv_heads = dims[1][heads],
-                                    .head_dim = dims[0][3]};
-        auto& entry = attention_[fmt::format("{} {} {} {} {} {}", row.dtype, row.batch, row.length, row.heads,
-                                             row.kv_heads, row.head_dim)];
+                                    .heads = q[heads],
+                                    .kv_heads = k[heads],
+                                    .head_dim = q[3],
+                                    .library = std::string(of.library),
+                                    .backward = of.backward()};
+        auto& entry = attention_[fmt::format("{} {} {} {} {} {} {}", of.name, row.dtype, row.batch, row.length,
+                                             row.heads, row.kv_heads, row.head_dim)];
         entry.row = row;
         entry.times.push_back(time);
     }

@@ -1,14 +1,18 @@
 // NVBench's JSON (--json): states with axis values M, N and K are matrix products, unless another counts a batch of
 // them; states that state their memory traffic (add_global_memory_reads/writes) are memory-bound kernels, whose bytes
-// are the reported bandwidth times the time. Single launches (nv/cold/...) are cold, batches (nv/batch/...) hot.
-// Figures are written as texts.
+// are the reported bandwidth times the time. Single launches (nv/cold/...) are cold, batches (nv/batch/...) hot; the
+// former are timed alone between two events, as sextant-bench's are, and lose their start. Figures are written as
+// texts.
 #include "calibrate/import/importer.hpp"
 #include "core/error.hpp"
+#include "core/measurements/kernel_row.hpp"
+#include "core/measurements/product_count.hpp"
 #include "core/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace sextant {
@@ -99,13 +103,22 @@ std::string dtype_of(State const& state) {
 
 /// Whether the state is of many products at once: an axis that counts them says more than one.
 bool is_batched(State const& state) {
-    for (char const* axis :
-         {"b", "l", "g", "batch", "bs", "batches", "num_batches", "nbatch", "batch_count", "batchcount", "batch_size",
-          "batchsize", "groups", "num_groups", "group_count", "experts", "num_experts"}) {
+    return std::any_of(product_counts.begin(), product_counts.end(), [&](ProductCount const& axis) {
         std::string problem;  // of an axis that is no count, as a layout
-        if (count_in(state.axis(axis), axis, problem).value_or(1) > 1) return true;
+        return count_in(state.axis(axis.name), axis.name, problem).value_or(1) > 1;
+    });
+}
+
+/// The kernel's part of a time; nothing, and counted, where that is hardly more than its start.
+std::optional<Seconds> time_of(double seconds, Timing const& timing, ImportedTables& out) {
+    Seconds const time = seconds * units::s;
+    if (!timing.cold) return time;
+    try {
+        return without_start(time);
+    } catch (RowSkip const& skip) {
+        count_skip(out.skipped, skip);
+        return std::nullopt;
     }
-    return false;
 }
 
 void add_state(State const& state, std::string const& bench, std::string const& device, ImportRequest const& request,
@@ -120,6 +133,11 @@ void add_state(State const& state, std::string const& bench, std::string const& 
     for (Timing const& timing : timings) {
         auto const seconds = state.summary(timing.time);
         if (!seconds || *seconds <= 0) continue;
+        auto const kernel = time_of(*seconds, timing, out);
+        if (!kernel) {
+            found = true;
+            continue;
+        }
         if (m && n && k) {
             if (dtype.empty()) throw RowSkip("a product without an axis of its number format (T, dtype)");
             if (is_batched(state)) throw RowSkip("products in a batch or in groups (the table has single ones)");
@@ -130,9 +148,9 @@ void add_state(State const& state, std::string const& bench, std::string const& 
                                     .m = *m,
                                     .n = *n,
                                     .k = *k,
-                                    .microseconds = 1e6 * *seconds,
+                                    .microseconds = kernel->in(units::us),
                                     .cache = timing.cold ? CacheState::cold : CacheState::hot,
-                                    .quantised_before = dtype == "fp8"});
+                                    .quantised_before = quantises(dtype)});
             found = true;
             continue;
         }
@@ -148,7 +166,7 @@ void add_state(State const& state, std::string const& bench, std::string const& 
                                      .kernel = bench,
                                      .dtype = dtype,
                                      .bytes = bytes,
-                                     .microseconds = 1e6 * *seconds,
+                                     .microseconds = kernel->in(units::us),
                                      .cold = timing.cold});
         found = true;
     }

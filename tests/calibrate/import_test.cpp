@@ -236,6 +236,20 @@ TEST_CASE("importers: whatever a figure is changed to, no row has a size or a ti
     CHECK(read > 500);
 }
 
+TEST_CASE("AIConfigurator: tables of which there is no model are named, headers may have blanks and capitals") {
+    std::string const head = "framework,version,device,op_name,kernel_source,";
+    for (auto const& [columns, what] :
+         {std::pair{"mla_dtype,kv_cache_dtype,num_heads,batch_size,isl", "latent attention"},
+          {"moe_dtype,num_tokens,hidden_size,inter_size,topk", "experts"},
+          {"allreduce_dtype,num_gpus,message_size", "custom_allreduce"},
+          {"bmm_dtype,num_tokens,num_heads", "mla_bmm"}})
+        CHECK_THROWS_WITH(imported(head + columns + ",latency\n"), contains(what) && contains("no model of tables of"));
+    std::string text = aic_gemm;
+    text.replace(text.find("gemm_dtype,m,n,k,latency"), 24, "GEMM_dtype, M, N, K, Latency");
+    CHECK(recognised(text) == "aiconfigurator");
+    CHECK(imported(text).products.size() == imported(aic_gemm).products.size());
+}
+
 TEST_CASE("importers: quoted names of columns are those names") {
     for (std::string const& text : {aic_gemm, aic_nccl}) {
         std::string quoted = "\"";
@@ -375,16 +389,22 @@ TEST_CASE("NVBench: axes are the shape, single launches are cold, bytes come fro
     ImportedTables const t = imported(nvbench);
     REQUIRE(t.products.size() == 2);
     CHECK(t.products[0].cache == CacheState::cold);
-    CHECK(t.products[0].microseconds == Approx(15));
+    CHECK(t.products[0].microseconds == Approx(12));  // 15 less the start between two events
+    CHECK(t.products[1].microseconds == Approx(12));
     CHECK(t.products[1].cache == CacheState::hot);
     CHECK(t.products[1].dtype == "bfloat16");
     REQUIRE(t.memory.size() == 1);
     CHECK(t.memory[0].bytes == Approx(2e9));
+    CHECK(t.memory[0].microseconds == Approx(997));
     CHECK(t.memory[0].device == "NVIDIA H100 80GB HBM3");
     CHECK(t.skipped.at("NVBench skipped the state") == 1);
     auto const rows = cases_of(t);
     CHECK(rows[0].cache == CacheState::cold);
     CHECK(rows[1].cache == CacheState::hot);
+    std::string brief = nvbench;
+    brief.replace(brief.find("1.5e-05"), 7, "5.0e-06");
+    CHECK(imported(brief).products.size() == 1);
+    CHECK(imported(brief).skipped.at("cold, and no longer than its start takes") == 1);
 }
 
 TEST_CASE("Kineto: kernels belong to their operator, repeated shapes give a median, waiting ranks do not count") {
@@ -523,14 +543,23 @@ TEST_CASE("Kineto: products and cuDNN's attention of a step on a GPU") {
     CHECK(std::array{t.products[0].m, t.products[0].n, t.products[0].k} ==
           std::array<std::int64_t, 3>{32000, 2048, 8192});
     CHECK(t.products[0].microseconds == Approx(1356.766));
-    REQUIRE(t.attention.size() == 1);  // two of one shape
-    CHECK(t.attention[0].batch == 4);
-    CHECK(t.attention[0].length == 2048);
-    CHECK(t.attention[0].heads == 32);
-    CHECK(t.attention[0].head_dim == 64);
-    CHECK(t.attention[0].microseconds > 150);
-    CHECK(t.attention[0].microseconds < 250);
-    CHECK(t.skipped.at("no model of the operator 'aten::_cudnn_attention_backward'") == 1);
+    REQUIRE(t.attention.size() == 2);  // two forward passes of one shape, and a backward one
+    for (ImportedAttention const& row : t.attention) {
+        CHECK(row.batch == 4);
+        CHECK(row.length == 2048);
+        CHECK(row.heads == 32);
+        CHECK(row.kv_heads == 32);
+        CHECK(row.head_dim == 64);
+        CHECK(row.library == "sdpa_cudnn");
+    }
+    CHECK(t.attention[0].backward);
+    CHECK(t.attention[0].microseconds > 2 * t.attention[1].microseconds);
+    CHECK(t.attention[1].microseconds > 150);
+    CHECK(t.attention[1].microseconds < 250);
+    std::vector<std::string> variants;
+    for (KernelCase const& row : cases_of(t))
+        if (std::holds_alternative<Attention>(row.what)) variants.push_back(row.variant);
+    CHECK(variants == std::vector<std::string>{"bf16 sdpa_cudnn/backward", "bf16 sdpa_cudnn"});
 }
 
 TEST_CASE("Kineto: attention with a window or with dropout is not full attention") {
@@ -544,6 +573,39 @@ TEST_CASE("Kineto: attention with a window or with dropout is not full attention
     CHECK(imported(with("0.", R"(, "False", "", "1023", "0")")).attention.size() == 1);  // of 1024 keys
     CHECK(imported(with("0.", R"(, "False", "", "512", "0")")).skipped.at("attention with a sliding window") == 1);
     CHECK(imported(with("0.1", "")).skipped.at("attention with dropout") == 1);
+}
+
+TEST_CASE("Kineto: two libraries at one shape are two rows, each of its own kernel") {
+    std::string text = kineto;
+    std::string const of_cudnn =
+        R"({"cat": "cpu_op", "name": "aten::_scaled_dot_product_cudnn_attention", "args": {"External id": 12,
+   "Input Dims": [[2, 32, 1024, 128], [2, 8, 1024, 128], [2, 8, 1024, 128], [], [], [], [], [], []],
+   "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"],
+   "Concrete Inputs": ["", "", "", "", "False", "0.", "True", "False", ""]}},
+ {"cat": "kernel", "name": "cudnn", "dur": 50.0, "args": {"External id": 12}},
+ )";
+    std::string const first = R"({"ph": "X", "cat": "cpu_op", "name": "aten::mm")";
+    text.insert(text.find(first), of_cudnn);
+    ImportedTables const t = imported(text);
+    REQUIRE(t.attention.size() == 2);
+    std::map<std::string, double> times;
+    for (KernelCase const& row : cases_of(t))
+        if (std::holds_alternative<Attention>(row.what)) times[row.variant] = row.measured->in(units::us);
+    CHECK(times.at("bf16 sdpa_flash") == Approx(77));
+    CHECK(times.at("bf16 sdpa_cudnn") == Approx(50));
+}
+
+TEST_CASE("Kineto: a product whose scales are powers of two is in MXFP8, of which there is no model") {
+    auto const with = [](std::string const& scales) {
+        return imported(
+            R"({"deviceProperties": [{"name": "H200"}], "traceEvents": [{"cat": "cpu_op", "name": )"
+            R"("aten::_scaled_mm", "args": {"External id": 1, "Input Dims": [[64, 128], [128, 32], [4], [4]],)"
+            R"( "Input type": ["c10::Float8_e4m3fn", "c10::Float8_e4m3fn", ")" +
+            scales + "\", \"" + scales + R"("]}}, {"cat": "kernel", "dur": 9, "args": {"External id": 1}}]})");
+    };
+    CHECK(with("float").products.size() == 1);
+    CHECK(with("c10::Float8_e8m0fnu").products.empty());
+    CHECK(with("c10::Float8_e8m0fnu").skipped.at("no model of kernels in mxfp8") == 1);
 }
 
 TEST_CASE("Kineto: a product of float32 is one in tf32 where its kernel says so") {
@@ -636,6 +698,9 @@ TEST_CASE("importers: --device and --source replace what the rows say") {
 
 TEST_CASE("importers: what a time was measured with does not hang on what the source is called") {
     for (char const* source : {"", "me", "aiconfigurator and us"}) {
+        for (KernelCase const& row :
+             cases_of(importer_for(aic_gemm, "f").read(aic_gemm, {.name = "f", .source = source})))
+            CHECK(row.quantised == Quantised::with_product);
         auto const states = [&](std::string const& text) {
             std::vector<CacheState> out;
             for (KernelCase const& row : cases_of(importer_for(text, "f").read(text, {.name = "f", .source = source})))
