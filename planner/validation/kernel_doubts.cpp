@@ -17,7 +17,10 @@ char const* mask_words(Attention const& a) { return a.causal == Switch::on ? "" 
 
 struct Text {
     KernelCase const& c;
-    std::string operator()(Gemm const& g) const { return fmt::format("{} {} x {} x {}", c.variant, g.m, g.n, g.k); }
+    std::string operator()(Gemm const& g) const {
+        std::string const several = c.products > 1 ? fmt::format("{} times ", c.products) : "";
+        return fmt::format("{}{} {} x {} x {}", several, c.variant, g.m, g.n, g.k);
+    }
     std::string operator()(Attention const& a) const {
         std::string const past = a.past > 0 ? fmt::format(" after {}", a.past) : "";
         return fmt::format("{}{}, batch {}, {} tokens{}, {}/{} heads of {}",
@@ -152,8 +155,8 @@ std::vector<std::string> kernel_doubts(std::vector<std::optional<KernelCase>> co
         Series const s = std::visit(SeriesOf{}, c.what);
         Extents const e = std::visit(ExtentsOf{}, c.what);
         double const seconds = c.measured->base();
-        std::string const kind =
-            fmt::format("{}|{}|{}|{}|", c.device, c.kind, static_cast<int>(c.cache), static_cast<int>(c.passes));
+        std::string const kind = fmt::format("{}|{}|{}|{}|{}|", c.device, c.kind, c.products, static_cast<int>(c.cache),
+                                             static_cast<int>(c.passes));
         series[kind + s.name].push_back({.size = s.size, .seconds = seconds, .row = i});
         kinds[kind + e.name].push_back({.sizes = e.sizes, .seconds = seconds, .row = i});
     }

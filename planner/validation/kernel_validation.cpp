@@ -1,12 +1,14 @@
 #include "planner/validation/kernel_validation.hpp"
 
 #include "core/error.hpp"
+#include "core/measurements/source_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "cost_models/kernel_limits.hpp"
 #include "cost_models/kernel_time.hpp"
 #include "cost_models/training_attention.hpp"
 #include "planner/validation/kernel_doubts.hpp"
+#include "planner/validation/kernel_interval.hpp"
 
 #include <fmt/format.h>
 
@@ -52,13 +54,7 @@ KernelSupport support_of_training_attention(Attention const& a, AcceleratorProfi
     return estimate_prefill(a, "bf16/bf16", accelerator, {.library = AttentionLibrary::training}).support;
 }
 
-constexpr int by_others = 2;  ///< the order of the split that has rows of other sources than the fit's
-
-/// The interval of a measurement by others than those of the fit.
-TimeInterval widened(TimeInterval factors) {
-    auto const farther = [](double factor) { return std::hypot(std::log(factor), spread_between_benchmarks); };
-    return {.low = std::exp(-farther(factors.low)), .high = std::exp(farther(factors.high))};
-}
+constexpr int last_of_source = 1;  ///< the order of the last split that has rows of the fit's source
 
 /// The kind of kernel and the variant under which a fit of this row would stand.
 std::pair<KernelKind, std::string> fit_key(KernelCase const& c, AcceleratorProfile const& accelerator) {
@@ -103,17 +99,31 @@ bool has_own_fit(KernelCase const& c, AcceleratorProfile const& accelerator) {
     return own && !own->is_class() && own->find(KernelKind::prefill, c.variant) != nullptr;
 }
 
-/// Of a kernel that no fit is of: what a step's attention takes, of FlashAttention-2 with Ampere's instructions.
+/// Whether the device multiplies attention by instructions that Ampere's kernels do not have: Hopper's, and those of
+/// the Blackwells of data centres (sm_100), which stacked memory tells from the others.
+bool has_later_instructions(AcceleratorProfile const& accelerator) {
+    constexpr BytesPerSecond most_unstacked = 3e12 * units::B / units::s;  // assumed: GDDR7 has 1.8, HBM3e 7
+    if (accelerator.generation == "hopper") return true;
+    return accelerator.generation == "blackwell" && accelerator.memory_bandwidth.value > most_unstacked;
+}
+
+/// Of a kernel that no fit is of: what a step's attention takes, of FlashAttention-2 with Ampere's instructions; on
+/// Blackwell, assumed, at Hopper's share.
 Seconds training_time(Attention const& a, Pass pass, std::string_view library, AcceleratorProfile const& accelerator) {
     bool const is_flash = a.kernel == AttentionKernel::flash && library == flash_attention_2;
     if (is_flash)
         if (auto const measured = estimate_training_attention(a, pass, accelerator, 1, library)) return measured->time;
     FrameworkTiming timing = kernel_alone();
-    if (is_flash && accelerator.generation == "hopper") timing.attention_scale.value = ampere_attention_on_hopper;
+    if (is_flash && has_later_instructions(accelerator)) timing.attention_scale.value = ampere_attention_on_hopper;
     return attention_time(a, pass, accelerator, timing);
 }
 
 }  // namespace
+
+bool is_of_other_library(KernelCase const& c, AcceleratorProfile const& accelerator) {
+    bool const is_of_training = std::holds_alternative<Attention>(c.what) && (c.variant.empty() || !c.library.empty());
+    return is_of_training && !has_own_fit(c, accelerator);
+}
 
 KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator) {
     struct Visitor {
@@ -124,15 +134,16 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
             GemmFormat const& format = *find_gemm_format(c.variant);
             if (!accelerator.multiplies(format))
                 throw RowSkip(fmt::format("{} has no {} products", accelerator.name, format.name));
-            return estimate_product({.groups = 1, .m = g.m, .n = g.n, .k = g.k}, format, accelerator,
+            return estimate_product({.groups = c.products, .m = g.m, .n = g.n, .k = g.k}, format, accelerator,
                                     {.cache = c.cache},
                                     c.quantised == Quantised::with_product ? Quantising::included : Quantising::apart);
         }
         KernelEstimate operator()(Attention const& a) const {
             if (c.variant.starts_with("fp8/") && !accelerator.peak.contains(Precision::fp8))
                 throw RowSkip(fmt::format("{} has no fp8 attention", accelerator.name));
-            bool const is_of_training = c.variant.empty() || !c.library.empty();
-            if (!is_of_training || has_own_fit(c, accelerator))
+            if (c.library == flash_attention_3 && accelerator.generation != "hopper")
+                throw RowSkip(fmt::format("{} has not the instructions of FlashAttention-3", accelerator.name));
+            if (!is_of_other_library(c, accelerator))
                 return estimate_prefill(a, c.variant, accelerator,
                                         measured_use(c.variant, timed_work(c.passes), accelerator));
             Seconds time;
@@ -160,16 +171,17 @@ RowGroup split_of(KernelCase const& c, AcceleratorProfile const& accelerator) {
     auto const& own = accelerator.kernels;
     auto const [kind, variant] = fit_key(c, accelerator);
     KernelFit const* const fit = own && !own->is_class() ? own->find(kind, variant) : nullptr;
-    if (fit == nullptr) return group(3, "kernel not measured on this device");
-    // A source is named by what stands before the first space: the repository, or the program that measured.
-    std::string const source = c.source.substr(0, c.source.find(' '));
+    if (fit == nullptr || c.products > 1) return group(3, "kernel not measured on this device");
     auto const& sources = fit->sources.empty() ? own->sources : fit->sources;
-    if (std::find(sources.begin(), sources.end(), source) == sources.end())
-        return group(by_others, "measured by others than the fit's source");
+    auto const is_source = [source = source_name(c.source)](std::string const& of_fit) {
+        return source_name(of_fit) == source;
+    };
+    if (std::none_of(sources.begin(), sources.end(), is_source))
+        return group(last_of_source + 1, "measured by others than the fit's source");
     // A fit says which shapes it has seen; one that does not may have seen all but those that none sees.
     auto const& seen = fit->seen;
     bool const fitted = seen.empty() ? !is_held_out(c) : std::binary_search(seen.begin(), seen.end(), shape_mark(c));
-    return !fitted ? group(0, "held out of the fit") : group(1, "fitted");
+    return !fitted ? group(0, "held out of the fit") : group(last_of_source, "fitted");
 }
 
 KernelPredictor::KernelPredictor(std::string const& profile, std::string const& calibration) {
@@ -223,7 +235,8 @@ ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row, std::o
             throw RowSkip("faster than the device can be: is the time in another unit?");
         p.time = estimate.time;
         RowGroup const split = split_of(c, *accelerator);
-        TimeInterval const factors = split.order == by_others ? widened(estimate.factors) : estimate.factors;
+        TimeInterval const factors = row_interval(
+            c, estimate, *accelerator, split.order <= last_of_source ? MeasuredBy::source_of_fit : MeasuredBy::others);
         p.interval = {.low = factors.low, .high = factors.high};
         p.measured_time = c.measured;
         p.assumptions = c.assumptions;

@@ -19,17 +19,15 @@ FrameworkTiming kernel_alone();
 /// assumed: the 80 % interval of attention of another library than those of the fits.
 inline constexpr TimeInterval other_library_factors{.low = 0.6, .high = 1.6};
 
-/// How far measurements of one kernel on one device by two benchmarks lie apart: half of an 80 % interval, as a
-/// logarithm. Measured: 1,658 products in bf16 and fp8 on an H100 and an H200 (hardware_profiles/measurements), other
-/// library versions, algorithms and clocks than in the tables of the fit, of which this brings 80 % inside (0.10, from
-/// the H200's alone: 71).
-inline constexpr double spread_between_benchmarks = 0.13;
-
 /// Time of the kernel on an otherwise idle accelerator, by `cost_models/kernel_estimate.hpp`, as a benchmark that
 /// repeats it sees it: operands in cache where they fit, and the quantisation of activations included where the tables
 /// include it.
-/// @throws RowSkip when the device has no matrix products in this format.
+/// @throws RowSkip when the device has no matrix products in this format, or not the kernel's instructions.
 KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator);
+
+/// Whether it is attention of a training library that the device has no fit of: its interval is
+/// `other_library_factors`.
+bool is_of_other_library(KernelCase const& c, AcceleratorProfile const& accelerator);
 
 /// How the row stands to the constants that predict it: whether the device's fit saw it.
 RowGroup split_of(KernelCase const& c, AcceleratorProfile const& accelerator);

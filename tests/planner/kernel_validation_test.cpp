@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "cost_models/kernel_time.hpp"
 #include "planner/validation/kernel_doubts.hpp"
 #include "planner/validation/prediction_rows.hpp"
@@ -95,13 +96,69 @@ TEST_CASE("kernel rows: fp8 products take the quantisation of their activations 
     auto const bare = [&](char const* format) {
         return estimate_product(shape, *find_gemm_format(format), h100, {.cache = CacheState::hot}).time;
     };
-    RowPrediction const p = product("NVIDIA H100 80GB HBM3", "fp8", "512,256,4096,20");
+    auto const timed = [](std::string const& source, std::string const& dtype) {
+        return predicted(product_header, source + ",NVIDIA H100 80GB HBM3,x," + dtype + ",512,256,4096,20");
+    };
+    RowPrediction const p = timed("aiconfigurator TRTLLM", "fp8");
     REQUIRE(p.time);
     CHECK(*p.time > bare("fp8") + 5 * units::us);
-    CHECK(*product("NVIDIA H100 80GB HBM3", "fp8_block", "512,256,4096,20").time > bare("fp8-block") + 1 * units::us);
+    CHECK(*timed("aiconfigurator TRTLLM", "fp8_block").time > bare("fp8-block") + 1 * units::us);
+    CHECK(*timed("mine", "fp8").time == bare("fp8"));
     REQUIRE(p.interval);
     CHECK(p.interval->low < 1);
     CHECK(p.interval->high > 1);
+}
+
+TEST_CASE(
+    "kernel rows: a batch of products is priced as so many, groups are left out, whatever their column is called") {
+    auto const row = [](std::string const& column, std::string const& count, std::string const& cells) {
+        return predicted("device,dtype,m,n,k,latency_us,tflops," + column + "\n", "H100,bf16," + cells + "," + count);
+    };
+    RowPrediction const one = row("batch", "1", "1958,3904,4864,100,");
+    RowPrediction const two = row("batch", "2", "1958,3904,4864,200,");
+    REQUIRE(one.time);
+    CHECK(one.assumptions.empty());
+    CHECK(*two.time > 1.7 * *one.time);
+    CHECK(*two.time < 2.1 * *one.time);
+    CHECK(two.assumptions.size() == 1);
+    for (char const* column : {"batch_size", "L", "b", "Batch", "num_batches"})
+        CHECK(row(column, "2", "1958,3904,4864,200,").time == two.time);
+    CHECK(row("b", "yes", "1958,3904,4864,100,").time == one.time);  // of a bias
+    for (char const* column : {"groups", "num_experts", "num_groups", "g"})
+        CHECK(row(column, "8", "1958,3904,4864,200,").skip_reason ==
+              "products in groups (single ones and batches of one shape are read)");
+    // Its rate counts all of them.
+    CHECK(row("batch", "2", "4096,4096,4096,500,549.8").skip_reason.empty());
+    CHECK_THAT(row("batch", "2", "4096,4096,4096,500,274.9").skip_reason, contains("contradict each other"));
+}
+
+TEST_CASE("kernel rows: names of columns have blanks around them, and letters of any case") {
+    RowPrediction const plain = predicted("device,dtype,m,n,k,latency_us\n", "H100,bf16,512,1024,2048,10");
+    REQUIRE(plain.time);
+    CHECK(predicted("device, dtype, m, n, k, latency_us\n", "H100,bf16,512,1024,2048,10").time == plain.time);
+    CHECK(predicted("Device,DType,M,N,K,Latency_us\n", "H100,bf16,512,1024,2048,10").time == plain.time);
+}
+
+TEST_CASE("kernel rows: activations are quantised before the product unless AIConfigurator or the row says otherwise") {
+    auto const read = [](std::string const& source, std::string const& dtype, std::string const& quantised) {
+        CsvTable const table = parse_csv("source_ref,device,dtype,m,n,k,latency_us,quantised\n" + source + ",H100," +
+                                             dtype + ",512,256,4096,20," + quantised + "\n",
+                                         "t.csv");
+        return kernel_case(KernelTable::product, RowCells(table, table.records.at(0)));
+    };
+    for (char const* source : {"github.com/ai-dynamo/aiconfigurator systems/data", "aiconfigurator TRTLLM 1.2.0"}) {
+        CHECK(read(source, "fp8", "").quantised == Quantised::with_product);
+        CHECK(read(source, "fp8", "").assumptions.empty());
+        CHECK(read(source, "fp8", "before").quantised == Quantised::before);
+    }
+    for (char const* dtype : {"fp8", "fp8_block", "w8a8"}) {
+        CHECK(read("mine", dtype, "").quantised == Quantised::before);
+        CHECK_THAT(read("mine", dtype, "").assumptions.at(0), contains("activations came quantised"));
+    }
+    CHECK(read("mine", "fp8", "with").quantised == Quantised::with_product);
+    CHECK(read("mine", "fp8", "before").assumptions.empty());
+    CHECK(read("mine", "bf16", "").assumptions.empty());
+    CHECK_THROWS_WITH(read("mine", "fp8", "perhaps"), "quantised is neither 'with' nor 'before'");
 }
 
 TEST_CASE("kernel rows: what no model covers is skipped with a reason") {
@@ -151,6 +208,98 @@ TEST_CASE("kernel rows: a fused kernel without a mask runs the whole square, and
     CHECK(slower > 1.5);
     CHECK(slower < 2);
     CHECK(row("A100", "FlashAttention-2", "1", "8192") == row("A100", "cuDNN", "1", "8192"));
+}
+
+TEST_CASE(
+    "kernel rows: the Blackwells of data centres run Ampere's attention at Hopper's share, FlashAttention-3 none") {
+    auto const row = [](std::string const& device, char const* kernel) {
+        return predicted(published_header, "s," + device + "," + kernel + ",bf16,fwd,1,128,8192,4,16,100,");
+    };
+    for (char const* device : {"B200", "GB300"}) {
+        double const slower = *row(device, "FlashAttention-2").time / *row(device, "cuDNN").time;
+        CHECK(slower > 1.5);
+        CHECK(slower < 1.7);
+    }
+    CHECK(row("RTX 5090", "FlashAttention-2").time == row("RTX 5090", "cuDNN").time);
+    for (std::string const device : {"B200", "A100", "RTX 5090"})
+        CHECK_THAT(row(device, "FA3").skip_reason, contains("has not the instructions of FlashAttention-3"));
+    CHECK(row("H800-SXM", "FA3").skip_reason.empty());
+}
+
+TEST_CASE("kernel rows: columns that change attention are read, or leave their row out") {
+    auto const row = [](std::string const& kind, std::string const& more, std::string const& sizes,
+                        std::string const& columns) {
+        std::string header = attention_header;
+        header.insert(header.size() - 1, "," + columns);
+        return predicted(header, "s,H100," + kind + ",bf16,bf16," + sizes + "," + more);
+    };
+    std::string const prompt = "4,4096,0,32,8,128,2000", token = "64,4096,0,32,8,128,500";
+    auto const whole = row("context", "0", prompt, "causal");
+    auto const masked = row("context", "True", prompt, "causal");
+    REQUIRE(whole.time);
+    CHECK(masked.time == predicted(attention_header, "s,H100,context,bf16,bf16," + prompt).time);
+    CHECK(*whole.time > 1.7 * *masked.time);
+    CHECK(row("generation", "0", token, "causal").time == row("generation", "1", token, "causal").time);
+    // Windows.
+    CHECK(row("context", "512", prompt, "window_size").skip_reason == "attention with a sliding window");
+    for (char const* none : {"0", "-1", "4096", ""})
+        CHECK(row("context", none, prompt, "window_size").time == masked.time);
+    CHECK(row("generation", "512", token, "window_size").time ==
+          predicted(attention_header, "s,H100,generation,bf16,bf16,64,512,0,32,8,128,500").time);
+    CHECK(row("generation", "512", token, "sliding_window").assumptions.size() == 1);
+    // Sizes of values.
+    CHECK(row("context", "128", prompt, "v_head_dim").time == masked.time);
+    CHECK(row("context", "64", prompt, "v_head_dim").skip_reason == "keys and values of different sizes");
+    CHECK(row("generation", "512", "64,4096,0,128,1,576,500", "v_head_dim").skip_reason.empty());  // a latent's
+    // A rate counts the whole square, or what a mask leaves: 4 b h s^2 d is 1.1 TFLOP.
+    CHECK(row("context", "549.8", prompt, "tflops").skip_reason.empty());
+    CHECK(row("context", "274.9", prompt, "tflops").skip_reason.empty());
+    CHECK_THAT(row("context", "0.5498", prompt, "tflops").skip_reason, contains("contradict each other"));
+    auto const copy = [](char const* cells) {
+        return predicted("device,kernel,dtype,bytes_moved,latency_us,gbps\n", std::string("H100,copy,bf16,") + cells);
+    };
+    CHECK(copy("1GB,500,2000").skip_reason.empty());
+    CHECK(copy("1GB,500,1000").skip_reason.empty());
+    CHECK_THAT(copy("1GB,500,2").skip_reason, contains("latency_us and gbps contradict each other"));
+}
+
+TEST_CASE("kernel rows: attention of a training library is that library's") {
+    std::string header = attention_header;
+    header.insert(header.size() - 1, ",library,pass");
+    auto const row = [&](std::string const& more) {
+        CsvTable const table =
+            parse_csv(header + "s,H100,context,bfloat16,bfloat16,4,4096,0,32,8,128,2000," + more + "\n", "t.csv");
+        return KernelPredictor().predict(table).at(0);
+    };
+    auto const flash = row("sdpa_flash,fwd").prediction;
+    REQUIRE(flash.time);
+    CHECK(*flash.time > 1.2 * *row("sdpa_cudnn,fwd").prediction.time);
+    CHECK(*row("sdpa_flash,bwd").prediction.time > 2.0 * *flash.time);
+    CHECK(row(",").prediction.time < flash.time);  // a serving engine's
+    CHECK(row("sdpa_flash,bwd").what.find("bf16 sdpa_flash/backward") != std::string::npos);
+    CHECK(row("sdpa_flash,sideways").prediction.skip_reason == "unknown pass 'sideways'");
+    CHECK(row("mine,fwd").prediction.skip_reason == "no model of attention of the library 'mine'");
+}
+
+TEST_CASE("kernel rows: what stands on other devices or formats is known no better than where it was measured") {
+    auto const interval = [](std::string const& device, std::string const& dtype) {
+        RowPrediction const p = product(device, dtype, "8192,8192,8192,2000");
+        REQUIRE(p.interval);
+        return *p.interval;
+    };
+    auto const holds = [](IntervalFactors wider, IntervalFactors narrower) {
+        CHECK(wider.low <= narrower.low);
+        CHECK(wider.high >= narrower.high);
+    };
+    for (char const* device : {"H100-PCIe", "H800-SXM", "GH200"}) {
+        holds(interval(device, "bf16"), interval("H100-SXM", "bf16"));
+        holds(interval(device, "bf16"), interval("H200", "bf16"));
+    }
+    holds(interval("A100-SXM4-80GB", "fp16"), interval("A100-SXM4-80GB", "bf16"));
+    // In tf32 only Hopper was measured: other generations are known as any device is in bf16.
+    auto const any = shipped_kernel_calibration("class-any")->find(KernelKind::gemm, "bf16")->outside;
+    holds(interval("A100-SXM4-80GB", "tf32"), {.low = any.low, .high = any.high});
+    holds({.low = any.low, .high = any.high}, interval("H100-PCIe", "tf32"));
 }
 
 TEST_CASE("kernel rows: the last tokens of a prompt attend to those in the cache") {
@@ -367,6 +516,12 @@ TEST_CASE(
     CHECK(fitted > 0);
     CHECK(unseen > 100);
     CHECK(split(c, "h100-pcie") == "kernel not measured on this device");
+    // The same tables as this program imports them are of the same source; other engines of theirs are not.
+    std::string const as_shipped = split(c, "h100-sxm");
+    c.source = "aiconfigurator TRTLLM 1.3.0rc20";
+    CHECK(split(c, "h100-sxm") == as_shipped);
+    c.source = "aiconfigurator VLLM 0.24.0";
+    CHECK(split(c, "h100-sxm") == "measured by others than the fit's source");
     c.source = "sextant-bench cuda";
     CHECK(split(c, "h100-sxm") == "measured by others than the fit's source");
     c.variant = "tf32";
