@@ -30,7 +30,7 @@ struct Elsewhere {
     TimeInterval factors;
 };
 
-bool is_of_device(KernelSupport support) {
+bool is_from_device(KernelSupport support) {
     return support == KernelSupport::measured || support == KernelSupport::extended ||
            support == KernelSupport::by_format;
 }
@@ -42,7 +42,7 @@ std::vector<Elsewhere> measured_elsewhere(KernelCase const& c, std::string const
         if (!device.kernels || device.kernels->is_class()) continue;
         try {
             KernelEstimate const there = predicted_time(c, device);
-            if (is_of_device(there.support)) out.push_back({device.generation, there.factors});
+            if (is_from_device(there.support)) out.push_back({device.generation, there.factors});
         } catch (RowSkip const&) {  // it has no such kernel
         } catch (InputError const&) {
         }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -101,4 +102,23 @@ TEST_CASE("calibrate fit --kernels: rows without a time are left out as such") {
                                        "h100-sxm", "--out", scratch.path("mine.json")});
     CHECK(run.code == 2);
     CHECK_THAT(run.err, contains("2 rows left out: has no time"));
+}
+
+TEST_CASE("calibrate fit --kernels: batches are left out, what is assumed is counted, sources are whole references") {
+    ScratchFolder const scratch("fit_sources");
+    std::string table = "source_ref,device,dtype,m,n,k,latency_us,batch\n";
+    for (int i = 1; i <= 80; ++i)
+        table += fmt::format("run of cuBLAS {},H100,fp8,{},4096,4096,{:.6g},1\n", i % 2 == 0 ? "12.4" : "13.0", 128 * i,
+                             4 + 2e6 * 128 * i * 4096 * 4096 / 1200e12);
+    table += "run of cuBLAS 13.0,H100,fp8,128,4096,4096,40,8\n";
+    std::string const out = scratch.path("mine.json");
+    RunResult const run = run_sextant(
+        {"calibrate", "fit", "--kernels", scratch.file("t.csv", table), "--device", "h100-sxm", "--out", out});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    CHECK_THAT(run.err, contains("1 rows left out: products in a batch (single ones are fitted)"));
+    CHECK_THAT(run.err, contains("80 rows, assumed: activations came quantised"));
+    auto const sources = read_kernel_calibration_file(out).sources;
+    for (char const* source : {"run of cuBLAS 12.4", "run of cuBLAS 13.0"})
+        CHECK(std::count(sources.begin(), sources.end(), source) == 1);
 }
