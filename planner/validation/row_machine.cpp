@@ -3,6 +3,7 @@
 #include "core/text.hpp"
 #include "planner/validation/row_adapters.hpp"
 #include "planner/validation/row_release.hpp"
+#include "planner/validation/row_sharding.hpp"
 #include "planner/validation/row_spelling.hpp"
 #include "planner/validation/stated_links.hpp"
 #include "planner/validation/train_validation.hpp"
@@ -24,12 +25,14 @@ struct FamilyWord {
     Kinship kinship = Kinship::same;
 };
 
-/// The first word that is found decides. A stack on top of one of these, or like it, has its constants: Primus runs
-/// Megatron unless it says torchtitan, MindSpeed puts it on Ascend, GPT-NeoX is a Megatron-DeepSpeed, LitGPT trains by
-/// FSDP, Axolotl and LLaMA-Factory by Hugging Face's Trainer unless they name another, and what is written in JAX is
-/// compiled as MaxText is. torchtitan compiles its blocks: FSDP2 that runs op by op waits for the host as FSDP
-/// does (an H200 behind a virtual machine: 5.4 ms a layer, where torchtitan's constants say 0.3). PaxML is none of
-/// them: its eight published steps are 30 % slower than MaxText's constants say, and `generic` is fitted to them.
+/// The first word that is found decides; a cell without any may be a profile's name or alias, as for `--framework`. A
+/// stack on top of one of these, or like it, has its constants: Primus runs Megatron unless it says torchtitan,
+/// MindSpeed puts it on Ascend, GPT-NeoX is a Megatron-DeepSpeed, LitGPT trains by FSDP, Axolotl, LLaMA-Factory, TRL,
+/// Unsloth, ms-swift, xtuner and open-instruct by Hugging Face's Trainer, or a loop like it on the same models, unless
+/// they name another, and what is written in JAX is compiled as MaxText is. torchtitan compiles its blocks: FSDP2 that
+/// runs op by op waits for the host as FSDP does (an H200 behind a virtual machine: 5.4 ms a layer, where torchtitan's
+/// constants say 0.3). PaxML is none of them: its eight published steps are 30 % slower than MaxText's constants say,
+/// and `generic` is fitted to them.
 constexpr std::array family_words{
     FamilyWord{"nanotron", "nanotron"},
     FamilyWord{"torchtitaneager", "fsdp"},
@@ -46,6 +49,7 @@ constexpr std::array family_words{
     FamilyWord{"gptneox", "deepspeed", Kinship::kin},
     FamilyWord{"openrlhf", "deepspeed", Kinship::kin},
     FamilyWord{"maxtext", "maxtext"},
+    FamilyWord{"paxml", "generic"},
     FamilyWord{"megatron", "megatron"},
     FamilyWord{"mcore", "megatron"},
     FamilyWord{"primus", "megatron", Kinship::kin},
@@ -73,6 +77,12 @@ constexpr std::array family_words{
     FamilyWord{"axolotl", "transformers", Kinship::kin},
     FamilyWord{"llamafactory", "transformers", Kinship::kin},
     FamilyWord{"sfttrainer", "transformers", Kinship::kin},
+    FamilyWord{"trl", "transformers", Kinship::kin},
+    FamilyWord{"peft", "transformers", Kinship::kin},
+    FamilyWord{"unsloth", "transformers", Kinship::kin},
+    FamilyWord{"msswift", "transformers", Kinship::kin},
+    FamilyWord{"xtuner", "transformers", Kinship::kin},
+    FamilyWord{"openinstruct", "transformers", Kinship::kin},
     FamilyWord{"lightning", "pytorch", Kinship::kin},
     FamilyWord{"ddp", "pytorch"},
     FamilyWord{"eager", "pytorch"},
@@ -290,6 +300,8 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
     if (family == fallback_family && is_mlperf(row)) {
         family = "megatron";
         out.assumptions.emplace_back("NeMo, from which the submissions of this benchmark are derived");
+    } else if (named.word.empty()) {
+        if (FrameworkProfile const* const called = known_framework(row.framework)) family = called->name;
     }
     if (family == "nanotron" && row.notes_have("after_pp_fix=False")) return before_pipeline_fix(row);
     if (row.framework_has("torchtitan") && row.framework_has("eager")) return eager_torchtitan(row);
@@ -344,7 +356,7 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
 TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
     if (!as_stated.unreadable.empty()) throw RowSkip("unusable cell: " + as_stated.unreadable);
     TrainingCase out;
-    TrainingRow const row = with_tokens_of_a_step(with_notes(as_stated), out.assumptions);
+    TrainingRow const row = with_named_sharding(with_tokens_of_a_step(with_notes(as_stated), out.assumptions));
     out.model = model_of(row, out.assumptions);
     out.cluster = cluster_of(row, out);
     out.framework = on_devices(framework_of(row, out), out.cluster->accelerator.generation);

@@ -133,13 +133,26 @@ AttentionSpec attention_of(TrainingRow const& row, std::int64_t hidden) {
     return a;
 }
 
-MoeSpec experts_of(TrainingRow const& row) {
+/// Width of all shared experts together. The column counts experts; a multiple of the width of one expert, which no
+/// model has as many of, is a width.
+std::int64_t shared_width(TrainingRow const& row, MoeSpec const& moe, std::vector<std::string>& assumptions) {
+    constexpr std::int64_t most_shared = 16;  // published models have 1 to 4
+    std::int64_t const shared = row.moe_shared.value_or(0);
+    bool const is_width = shared > most_shared && moe.intermediate > 0 && shared % moe.intermediate == 0;
+    if (is_width) {
+        assumptions.emplace_back("moe_shared is a width: a multiple of moe_ffn_hidden");
+        return shared;
+    }
+    if (shared > moe.experts) throw RowSkip("moe_shared is more than moe_experts and no multiple of moe_ffn_hidden");
+    return shared * row.note_number("shared expert width ").value_or(moe.intermediate);
+}
+
+MoeSpec experts_of(TrainingRow const& row, std::vector<std::string>& assumptions) {
     MoeSpec moe;
     moe.experts = *row.moe_experts;
     moe.top_k = TrainingRow::need(row.moe_topk, "moe_topk");
     moe.intermediate = TrainingRow::need(row.moe_ffn_hidden, "moe_ffn_hidden");
-    std::int64_t const shared_width = row.note_number("shared expert width ").value_or(moe.intermediate);
-    moe.shared_intermediate = row.moe_shared.value_or(0) * shared_width;
+    moe.shared_intermediate = shared_width(row, moe, assumptions);
     return moe;
 }
 
@@ -170,7 +183,7 @@ ModelSpec from_columns(TrainingRow const& row, std::vector<std::string>& assumpt
     } else {
         throw RowSkip("vocab is not stated");
     }
-    if (row.moe_experts.value_or(0) > 0) model.moe = experts_of(row);
+    if (row.moe_experts.value_or(0) > 0) model.moe = experts_of(row, assumptions);
     model.layers = layers_of(row, layers);
     model.max_positions = TrainingRow::need(row.seq_len, "seq_len");
     model.mtp_modules = row.note_number("mtp-num-layers=").value_or(0);

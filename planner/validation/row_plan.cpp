@@ -1,9 +1,11 @@
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
+#include "core/graph/usual_stages.hpp"
 #include "core/text.hpp"
 #include "planner/validation/row_adapters.hpp"
 #include "planner/validation/row_pipeline.hpp"
 #include "planner/validation/row_spelling.hpp"
+#include "planner/validation/row_state.hpp"
 #include "planner/validation/training_case.hpp"
 
 #include <algorithm>
@@ -142,21 +144,28 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     std::string const& family = out.framework->name;
     if (row.zero_stage) {
         plan.zero = static_cast<int>(std::min<std::int64_t>(*row.zero_stage, 9));
+        // What it gathers it then keeps, as torchtitan does by itself.
+        if (row.is_named_sharding && !zero_suits_pipeline(plan)) {
+            plan.zero = 1;
+            out.assumptions.emplace_back("ZeRO-1 with a pipeline, whose microbatches share weights and gradients");
+        }
     } else if (row.notes_have("Deepspeed ZeRO") && plan.pp == 1 && plan.dp * plan.cp > 1) {
         // BigScience's chronicle: 52 B parameters on V100-32GB without pipelining, which lesser stages do not hold.
         plan.zero = 3;
         out.assumptions.emplace_back("ZeRO-3, the only stage whose state fits");
         out.memory_reason = "partitioned or offloaded checkpoints are not stated";
     } else {
-        plan.zero = shards_weights(out)                                                         ? 3
+        plan.zero = shards_weights(out) ? usual_zero_stage(*out.framework, plan)
                     : family == "megatron" && !is_early_megatron(row) && !is_megatron_test(row) ? 1
                                                                                                 : 0;
         if (plan.dp * plan.cp > 1) {
             bool const early = family == "megatron" && is_early_megatron(row);
             bool const tests = family == "megatron" && !early && is_megatron_test(row);
+            bool const staged = shards_weights(out) && plan.zero != out.framework->usual.zero;
             out.assumptions.emplace_back(early   ? std::string("ZeRO-0: Megatron-LM before its distributed optimizer")
                                          : tests ? std::string("ZeRO-0, as Megatron-LM's tests run unless they say")
-                                                 : fmt::format("ZeRO-{} as usual for {}", plan.zero, family));
+                                                 : fmt::format("ZeRO-{} as usual for {}{}", plan.zero, family,
+                                                               staged ? " with a pipeline" : ""));
             out.zero_is_stated = false;
         }
     }
@@ -174,19 +183,8 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
         plan.shard_group = std::min(ranks, std::max<std::int64_t>(1, out.cluster->domain_size / plan.tp));
         out.assumptions.emplace_back("HSDP shards inside a node");
     }
-    if (row.notes_have("Full Offload") || row.notes_have("Opt Offl=Y") || row.notes_have("Par Offl=Y"))
-        throw RowSkip("offload of weights and optimizer through DeepSpeed");
-    if (auto const layers = row.note_number("activation CPU offload of ")) {
-        plan.offload = Offload::activations;
-        plan.offload_layers = *layers;
-    } else if (row.notes_have("offloading=True") || row.notes_have("activation CPU offload") ||
-               row.notes_have("activation offload required"))
-        throw RowSkip("offload of some activations, the share is not stated");
-    if (row.notes_have("optimizer=muon")) plan.optimizer = Optimizer::muon;
-    // torchtune's full finetunes, and steps of kernels/train_step that say so, have all of the state in bf16.
-    if (row.notes_have("bf16 full finetune") || row.notes_have("states=bf16"))
-        plan.optimizer = Optimizer::adamw_pure_bf16;
-    if (row.notes_have("+8-bit AdamW")) plan.optimizer = Optimizer::adamw_8bit;
+    apply_offload(row, out);
+    apply_optimizer(row, out);
 }
 
 void apply_kernels(TrainingRow const& row, TrainingCase& out) {

@@ -4,6 +4,7 @@
 #include "core/measurements/row_cells.hpp"
 #include "core/spec/device_name.hpp"
 #include "core/text.hpp"
+#include "planner/validation/row_sharding.hpp"
 
 #include <fmt/format.h>
 
@@ -177,50 +178,6 @@ std::string without_words(std::string_view cell, std::string_view column) {
     if (is_one_of(yes_words, text) || (column == "flash_attention" && text.starts_with("flash"))) return "1";
     if (is_one_of(no_words, text)) return "0";
     return std::string(cell);
-}
-
-/// PyTorch's ways to shard, by the ZeRO stage that shards as much.
-struct ShardingName {
-    std::string_view name;  ///< letters and digits, lower case
-    std::int64_t stage = 0;
-    bool in_node = false;  ///< sharded inside a node, replicated between nodes
-};
-
-constexpr std::array sharding_names{ShardingName{"fsdp", 3},
-                                    ShardingName{"fsdp2", 3},
-                                    ShardingName{"fullshard", 3},
-                                    ShardingName{"shardgradop", 2},
-                                    ShardingName{"hsdp", 3, true},
-                                    ShardingName{"hybridshard", 3, true},
-                                    ShardingName{"hybridshardzero2", 2, true},
-                                    ShardingName{"noshard", 0},
-                                    ShardingName{"ddp", 0},
-                                    ShardingName{"none", 0}};
-
-/// A stage may say what it is the stage of ("ZeRO-1", but "-1" is none), or be named as PyTorch does.
-void read_zero_stage(std::string_view cell, TrainingRow& row) {
-    std::string name = letters_and_digits(cell);
-    constexpr std::string_view type = "shardingstrategy";
-    if (name.starts_with(type)) name.erase(0, type.size());
-    for (ShardingName const& known : sharding_names)
-        if (name == known.name) {
-            row.zero_stage = known.stage;
-            row.shards_in_node = known.in_node;
-            return;
-        }
-    std::string text = lower_case(cell);
-    bool named = false;
-    for (std::string_view const word : {"zero", "stage"})
-        if (auto const at = text.find(word); at != std::string::npos) {
-            text.erase(at, word.size());
-            named = true;
-        }
-    std::string problem;
-    row.zero_stage = count_in(named ? trimmed(text, " \t-_") : std::string_view(text), "zero_stage", problem);
-    if (!problem.empty() && row.unreadable.empty())
-        row.unreadable =
-            fmt::format("zero_stage '{}' is not known (0 to 3, FULL_SHARD, HYBRID_SHARD, SHARD_GRAD_OP, NO_SHARD)",
-                        cell.substr(0, 60));
 }
 
 /// "64 H100" and "64 x H100" of a row whose device is an H100: the number.

@@ -34,6 +34,30 @@ TEST_CASE("rows of adapters: rank and targets from the notes, otherwise the fram
     CHECK(measured_time(row, throughput)->base() == Approx(static_cast<double>(throughput.workload.tokens()) / 1000));
 }
 
+TEST_CASE("rows of adapters: that they are, and their rank, may be said by the framework or the notes") {
+    auto const adapters = [](char const* framework, char const* notes) {
+        TrainingRow row = complete_row();
+        row.framework = framework;
+        row.notes = notes;
+        return built(row).plan.adapters;
+    };
+    CHECK(adapters("PEFT LoRA", "").rank == 16);
+    CHECK(adapters("PEFT LoRA", "rank 64").rank == 64);
+    CHECK(adapters("Axolotl", "QLoRA rank 32, nf4").rank == 32);
+    CHECK(adapters("Axolotl", "QLoRA rank 32, nf4").base == BaseWeights::nf4);
+    CHECK(adapters("Axolotl QLoRA", "r=64").rank == 64);
+    CHECK(adapters("Axolotl QLoRA", "r=64").base == BaseWeights::nf4);
+    CHECK(adapters("Unsloth", "lora_r: 8; load_in_4bit").base == BaseWeights::nf4);
+    CHECK(adapters("Unsloth", "LoRA, memory of rank 0").rank == 16);
+    CHECK(targets_text(adapters("PEFT", "LoRA r=8, all linear layers").targets) == "all");
+    // Ranks of latent attention, what a run is compared with, other words.
+    for (char const* const notes : {"latent (q_lora 1536, kv_lora 512)", "q-lora-rank 1536", "kv-lora-rank=512",
+                                    "no LoRA", "full finetune, slower than LoRA", "exploration", "rank 8"}) {
+        INFO(notes);
+        CHECK_FALSE(adapters("Megatron-LM", notes).on());
+    }
+}
+
 TEST_CASE("rows of NVIDIA's fine-tuning have the documents of packed SQuAD, others have none") {
     TrainingRow row = complete_row();
     row.source_id = "nvidia-nemo-perf-docs";

@@ -189,6 +189,7 @@ TEST_CASE("cells may hold thousands, the unit of their column, and words for not
     for (char const* const text : {"NO_SHARD", "DDP", "none", "0"})
         CHECK(from_cell("zero_stage", text).zero_stage == 0);
     CHECK(from_cell("zero_stage", "HSDP").shards_in_node);
+    CHECK(from_cell("zero_stage", "ZeRO-2 offload").zero_stage == 2);
     CHECK_FALSE(from_cell("zero_stage", "FSDP").shards_in_node);
     CHECK(from_cell("zero_stage", "Infinity").unreadable ==
           "zero_stage 'Infinity' is not known (0 to 3, FULL_SHARD, HYBRID_SHARD, SHARD_GRAD_OP, NO_SHARD)");
@@ -247,6 +248,100 @@ TEST_CASE("HYBRID_SHARD shards over one node, FULL_SHARD over all") {
     CHECK(built(row).plan.shard_group == 8);
     row.tp = 2, row.dp = 16;
     CHECK(built(row).plan.shard_group == 4);
+}
+
+TEST_CASE("the ZeRO stage is what framework or notes say where its cell is blank") {
+    auto const stage = [](char const* framework, char const* notes) {
+        TrainingRow row = complete_row();
+        row.zero_stage.reset();
+        row.framework = framework;
+        row.notes = notes;
+        return built(row).plan.zero;
+    };
+    for (char const* const framework : {"DeepSpeed ZeRO-3", "LLaMA-Factory (DeepSpeed stage 3)", "LLaMA-Factory ds_z3",
+                                        "Accelerate FSDP", "HF Trainer, FULL_SHARD", "DeepSpeed ZeRO stage 3"})
+        CHECK(stage(framework, "") == 3);
+    CHECK(stage("DeepSpeed", "zero_stage=2; batch 8") == 2);
+    CHECK(stage("DeepSpeed", "ZeRO-1") == 1);
+    CHECK(stage("Hugging Face Trainer", "full shard") == 3);
+    CHECK(stage("Hugging Face Trainer", "sharding_strategy=SHARD_GRAD_OP") == 2);
+    CHECK(stage("Megatron-LM", "Megatron-FSDP") == 3);
+    CHECK(stage("DeepSpeed ZeRO-2", "ZeRO-3 was slower") == 2);
+    // What says nothing of this run.
+    for (char const* const notes :
+         {"", "no ZeRO-3", "ZeRO 3D parallelism", "ZeRO-2/3", "DDP or FSDP", "without FSDP", "ici_fsdp_parallelism=1",
+          "zero bubble 2", "ZeRO off", "pipeline stage 3", "faster than FSDP"}) {
+        INFO(notes);
+        CHECK(stage("DeepSpeed", notes) == 0);
+    }
+    TrainingRow row = complete_row();
+    row.zero_stage = 1;
+    row.framework = "DeepSpeed ZeRO-3";
+    CHECK(built(row).plan.zero == 1);  // its own cell goes first
+}
+
+TEST_CASE("sharding that a pipeline does not go with is ZeRO-1 where nobody stated a stage") {
+    auto const zero = [](char const* framework, std::optional<std::int64_t> stage, bool named) {
+        TrainingRow row = complete_row();
+        row.framework = framework;
+        row.pp = 4, row.dp = 2;
+        row.zero_stage = stage;
+        row.is_named_sharding = named;
+        return built(row);
+    };
+    for (char const* const framework : {"torchtitan", "Meta internal FSDP", "PyTorch FSDP"}) {
+        INFO(framework);
+        CHECK(zero(framework, {}, false).plan.zero == 1);
+        CHECK(zero(framework, 3, true).plan.zero == 1);
+        CHECK_THROWS_WITH(zero(framework, 3, false), contains("ZeRO-3 with pp 4"));
+    }
+    auto const assumed = zero("torchtitan", {}, false).assumptions;
+    CHECK(std::count(assumed.begin(), assumed.end(), "ZeRO-1 as usual for torchtitan with a pipeline") == 1);
+}
+
+TEST_CASE("optimizers and offload that framework or notes name are counted or refused, and not passed over") {
+    auto const plan = [](char const* framework, char const* notes, std::int64_t zero = 1) {
+        TrainingRow row = complete_row();
+        row.framework = framework;
+        row.notes = notes;
+        row.zero_stage = zero;
+        return built(row).plan;
+    };
+    auto const optimizer = [&](char const* notes) { return plan("Hugging Face Trainer", notes).optimizer; };
+    for (char const* const notes :
+         {"paged_adamw_8bit", "optim=adamw_bnb_8bit", "8-bit AdamW", "AdamW8bit", "8-bit optimizer"}) {
+        INFO(notes);
+        CHECK(optimizer(notes) == Optimizer::adamw_8bit);
+    }
+    for (char const* const notes : {"optimizer: Muon", "muon optimizer", "optimizer=muon"})
+        CHECK(optimizer(notes) == Optimizer::muon);
+    CHECK(optimizer("optimizer=sgd") == Optimizer::sgd);
+    for (char const* const notes :
+         {"optimizer=adam", "AdamW; 8-bit weights", "not Muon", "optimizer sharded", "bnb optimizer"})
+        CHECK(optimizer(notes) == Optimizer::adamw);
+
+    for (char const* const notes : {"optimizer offload to CPU", "offload_optimizer", "optimizer state CPU offload"}) {
+        INFO(notes);
+        CHECK(plan("DeepSpeed", notes).offload == Offload::optimizer);
+    }
+    CHECK(plan("DeepSpeed ZeRO-2 Offload", "", 2).offload == Offload::optimizer);
+    CHECK(plan("torchtune", "+activation offloading").offload == Offload::activations);
+    for (char const* const notes : {"no CPU offload", "without optimizer offload", "offload=False"})
+        CHECK(plan("DeepSpeed", notes).offload == Offload::none);
+
+    auto const why = [](char const* framework, char const* notes, std::int64_t zero = 1) {
+        return skip_reason([&](TrainingRow& row) {
+            row.framework = framework;
+            row.notes = notes;
+            row.zero_stage = zero;
+        });
+    };
+    CHECK(why("Hugging Face Trainer", "Adafactor") == "optimizer adafactor is not modelled");
+    CHECK(why("Hugging Face Trainer", "optimizer: Lion") == "optimizer lion is not modelled");
+    CHECK(why("DeepSpeed ZeRO-3 Offload", "", 3) == "offload to host memory, of what is not stated");
+    CHECK(why("torchtune", "CPU offload + fused optimizer") == "offload to host memory, of what is not stated");
+    CHECK(why("DeepSpeed", "param + optimizer offload") == "offload of weights");
+    CHECK(why("Megatron-LM", "optimizer-offload-fraction=0.5") == "offload of a part of the optimizer");
 }
 
 TEST_CASE("an MFU is of fp16 on devices without bf16") {
@@ -608,6 +703,11 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(family("DeepSpeed (HF)") == "deepspeed");
     CHECK(family("JAX 0.11.2 (XLA), one device") == "maxtext");
     CHECK(family("an unheard-of stack") == "generic");
+    // As --framework knows them, and what trains by Hugging Face's Trainer.
+    for (char const* const text : {"trl", "TRL 0.12", "Unsloth", "ms-swift", "xtuner", "open-instruct", "PEFT", "hf"})
+        CHECK(family(text) == "transformers");
+    CHECK(family("PyTorch") == "pytorch");
+    CHECK(family("NeMo PEFT") == "megatron");
 }
 
 TEST_CASE("torchtitan that runs op by op has the memory of eager code, in its own units") {

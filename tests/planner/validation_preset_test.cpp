@@ -103,3 +103,22 @@ TEST_CASE("a name that a preset has is a decoder's, and other words count whole"
     for (char const* const model : {"Llama distillation", "Distilled Llama-3B"})
         CHECK(why(model) == "distillation holds a teacher model as well");
 }
+
+TEST_CASE("shared experts are counted; a multiple of an expert's width is a width") {
+    TrainingRow row = complete_row();
+    row.arch = "moe";
+    row.moe_experts = 64, row.moe_topk = 6, row.moe_ffn_hidden = 1408;
+    auto const width = [&](std::int64_t shared) {
+        row.moe_shared = shared;
+        TrainingCase const c = built(row);
+        bool const said = std::count(c.assumptions.begin(), c.assumptions.end(),
+                                     "moe_shared is a width: a multiple of moe_ffn_hidden") == 1;
+        CHECK(said == (shared > 16));
+        return c.model.moe->shared_intermediate;
+    };
+    CHECK(width(2) == 2816);
+    CHECK(width(2816) == 2816);
+    CHECK(width(0) == 0);
+    row.moe_shared = 2000;
+    CHECK_THROWS_WITH(built(row), "moe_shared is more than moe_experts and no multiple of moe_ffn_hidden");
+}
