@@ -73,6 +73,7 @@ bool names_attention(Given const& given) { return given("--attention") || given(
 /// What the file says and a search takes as given.
 void fill_subject(PlanOptions& o, ForeignPlan const& foreign, Given const& given) {
     if (!given("--framework")) o.framework = foreign.framework;
+    o.mtp_modules = foreign.mtp_modules;
     if (!given("--seq")) o.sequence = foreign.sequence;
     if (!given("--global-batch")) o.global_batch = foreign.global_batch;
     if (!given("--precision")) o.precision = name_of(foreign.plan.precision);

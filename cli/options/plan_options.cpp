@@ -251,6 +251,7 @@ MachineSubject find_machine(PlanOptions const& options) {
 
 Subject find_subject(PlanOptions const& options) {
     ModelSpec model = find_model(options.model);
+    if (options.mtp_modules) model.mtp_modules = *options.mtp_modules;
     MachineSubject machine = find_machine(options);
     Workload const workload = find_workload(options, model);
     return {.model = std::move(model),

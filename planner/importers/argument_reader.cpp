@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -19,16 +20,56 @@ bool begins_with_one(std::string_view name, std::string_view beginnings) {
     return false;
 }
 
+bool is_argument(std::string const& word) { return word.starts_with("--") && word.size() > 2; }
+
+bool is_of_model(std::string const& word) {
+    std::string const name = word.substr(0, word.find('='));
+    return name == "--num-layers" || name == "--tensor-model-parallel-size";
+}
+
+/// Of the first words: what stands behind them may be a program's own.
+bool given_otherwise(std::vector<std::string> const& before, std::vector<std::string> const& values) {
+    return !before.empty() && !values.empty() && before.front() != values.front();
+}
+
 }  // namespace
 
-ArgumentReader::ArgumentReader(std::vector<std::string> const& words, std::string_view where) : where_(where) {
+ArgumentReader::ArgumentReader(ShellScript const& script, std::string_view where)
+    : where_(where), reassigned_(script.reassigned) {
+    using Words = std::vector<std::string>;
+    Words const* launch = nullptr;
+    std::size_t launches = 0;
+    std::size_t programs = 0;
+    for (Words const& command : script.commands) {
+        bool const has_arguments = std::any_of(command.begin(), command.end(), is_argument);
+        if (is_argument(command.front()) || !has_arguments) continue;  // a list of arguments, or none
+        ++programs;
+        if (std::none_of(command.begin(), command.end(), is_of_model)) continue;
+        if (launches++ == 0) launch = &command;
+    }
+    if (launches > 1)
+        other_launches_ =
+            fmt::format("{} commands have --num-layers or --tensor-model-parallel-size; the first is read", launches);
+    if (launch != nullptr && programs > 1)
+        read(*launch);
+    else
+        for (Words const& command : script.commands)
+            read(command);
+}
+
+void ArgumentReader::read(std::vector<std::string> const& words) {
     for (std::string const& word : words) {
-        if (word.starts_with("--") && word.size() > 2) {
+        if (is_argument(word)) {
             std::size_t const equals = word.find('=');
-            std::string name = word.substr(0, equals);
-            std::erase_if(arguments_, [&](Argument const& a) { return a.name == name; });
-            arguments_.push_back({std::move(name), {}});
-            if (equals != std::string::npos) arguments_.back().values.push_back(word.substr(equals + 1));
+            Argument argument{.name = word.substr(0, equals)};
+            if (equals != std::string::npos) argument.values.push_back(word.substr(equals + 1));
+            if (auto const old = std::find_if(arguments_.begin(), arguments_.end(),
+                                              [&](Argument const& a) { return a.name == argument.name; });
+                old != arguments_.end()) {
+                argument.before = old->before.empty() ? old->values : old->before;
+                arguments_.erase(old);
+            }
+            arguments_.push_back(std::move(argument));
         } else if (!arguments_.empty()) {
             arguments_.back().values.push_back(word);
         }
@@ -101,7 +142,13 @@ std::int64_t ArgumentReader::degree(std::string_view name, std::int64_t fallback
 
 void ArgumentReader::finish(ForeignPlan& plan, std::string_view without_effect,
                             std::span<NotCounted const> not_counted) const {
+    if (!other_launches_.empty()) plan.warnings.push_back(other_launches_);
+    for (std::string const& name : reassigned_)
+        plan.warnings.push_back(name + ": assigned several values; the last one before each use counts");
     for (Argument const& argument : arguments_) {
+        if (argument.asked && given_otherwise(argument.before, argument.values))
+            plan.warnings.push_back(fmt::format("{}: given as {} and as {}; the last one counts", argument.name,
+                                                argument.before.front(), argument.values.front()));
         if (argument.asked) continue;
         auto const known = std::find_if(not_counted.begin(), not_counted.end(),
                                         [&](NotCounted const& n) { return n.name == argument.name; });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planner/importers/foreign_plan.hpp"
+#include "planner/importers/shell_words.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +16,9 @@ namespace sextant {
 /// argparse. What was not asked for is sorted by `finish`.
 class ArgumentReader {
 public:
-    ArgumentReader(std::vector<std::string> const& words, std::string_view where);
+    /// Of a script that starts several programs, the arguments of the first that is told of a model's layers or tensor
+    /// parallelism; of one without such a command, all of them.
+    ArgumentReader(ShellScript const& script, std::string_view where);
 
     [[nodiscard]] bool empty() const { return arguments_.empty(); }
     /// Whether it is there.
@@ -32,7 +35,8 @@ public:
 
     [[nodiscard]] std::string const& where() const { return where_; }
 
-    /// What is left: arguments whose names begin with one of `without_effect` are ignored, those of `not_counted` and
+    /// Warns of variables and of arguments that were asked for and given several values. What is left: arguments whose
+    /// names begin with one of `without_effect` are ignored, those of `not_counted` and
     /// all others are warned of.
     struct NotCounted {
         std::string_view name;  ///< a whole name
@@ -43,14 +47,18 @@ public:
 private:
     struct Argument {
         std::string name;
-        std::vector<std::string> values;
+        std::vector<std::string> values{};
+        std::vector<std::string> before{};  ///< what it was given first, where it is there again
         bool asked = false;
     };
+    void read(std::vector<std::string> const& words);
     Argument* find(std::string_view name);
 
     std::vector<Argument> arguments_;
     std::vector<std::string> missing_;  ///< asked for and not there: what an unknown one may be meant to be
     std::string where_;
+    std::string other_launches_;  ///< that there is more than one; empty otherwise
+    std::vector<std::string> reassigned_;
 };
 
 /// What a foreign file says of the model's size against the model that was named; each is checked if it is there.

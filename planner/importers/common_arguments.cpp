@@ -72,8 +72,20 @@ std::optional<std::int64_t> other_vocabulary(ArgumentReader& in, ModelSpec const
     return said;
 }
 
+/// The modules of multi-token prediction that a file states; without the argument, or with 0, it trains none.
+std::optional<std::int64_t> read_prediction(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
+    std::int64_t const modules = in.integer("--mtp-num-layers", 0, most_layers).value_or(0);
+    if (modules > 0) return modules;
+    if (model.mtp_modules > 0) {
+        out.mtp_modules = 0;
+        out.warnings.push_back(fmt::format(
+            "--mtp-num-layers is not there, or 0: {} is counted without its multi-token prediction", model.name));
+    }
+    return {};
+}
+
 /// Experts are as wide as dense layers unless it is said, so one width is theirs where every layer has them.
-void read_model_size(ArgumentReader& in, ModelSpec const& model, std::int64_t tp) {
+void read_model_size(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     auto const number = [&](char const* name) { return in.integer(name, 1, most_tokens); };
     auto const either = [&](char const* name, char const* older) {
         auto const first = number(name);
@@ -94,8 +106,8 @@ void read_model_size(ArgumentReader& in, ModelSpec const& model, std::int64_t tp
                       .top_k = either("--moe-router-topk", "--topk"),
                       .expert_intermediate = experts_alone && !expert_width ? width : expert_width,
                       .shared_intermediate = in.integer("--moe-shared-expert-intermediate-size", 0, most_tokens),
-                      .vocab = other_vocabulary(in, model, tp),
-                      .mtp_modules = in.integer("--mtp-num-layers", 0, most_layers)},
+                      .vocab = other_vocabulary(in, model, out.plan.tp),
+                      .mtp_modules = read_prediction(in, out, model)},
                      model, in.where());
     if (in.flag("--untie-embeddings-and-output-weights") && model.tied_embeddings)
         throw InputError(
@@ -123,7 +135,7 @@ void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const
         p.precision = in.flag("--bf16") ? Precision::bf16 : Precision::fp32;
     read_recompute(in, out);
     read_dropout(in, out);
-    read_model_size(in, model, p.tp);
+    read_model_size(in, out, model);
 }
 
 std::string_view megatron_without_effect() {

@@ -63,7 +63,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
     ParallelPlan& p = out.plan;
     DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
     if (!launch.empty()) {
-        ArgumentReader in(shell_words(launch, where), where);
+        ArgumentReader in(read_script(launch, where), where);
         read_launch(in, out, model);
     } else {
         out.warnings.emplace_back(

@@ -49,6 +49,15 @@ constexpr std::array zero_without_effect{"contiguous_gradients",
                                          "elastic_checkpoint",
                                          "memory_efficient_linear",
                                          "gather_16bit_weights_on_model_save"};
+constexpr std::array half_without_effect{"loss_scale", "initial_scale_power", "loss_scale_window",
+                                         "hysteresis", "min_loss_scale",      "consecutive_hysteresis",
+                                         "auto_cast",  "check_grad_overflow"};
+constexpr std::array optimizer_without_effect{"params", "legacy_fusion"};
+constexpr std::array tensor_without_effect{"tp_grain_size", "keep_module_on_host", "injection_policy_tuple"};
+constexpr std::array offload_without_effect{"pin_memory",    "buffer_count",   "buffer_size", "fast_init", "nvme_path",
+                                            "pipeline_read", "pipeline_write", "pipeline",    "max_in_cpu"};
+constexpr std::array recompute_without_effect{"contiguous_memory_optimization", "synchronize_checkpoint_boundary",
+                                              "profile"};
 
 class Section {
 public:
@@ -131,9 +140,16 @@ void read_zero(Section zero, DeepSpeedSettings& s, ForeignPlan& out, std::string
         s.offloads_optimizer = device != "none";
         if (device == "nvme")
             out.warnings.emplace_back("zero_optimization.offload_optimizer: NVMe is counted as host memory");
+        if (Json const* const ratio = offload->find("ratio"); ratio != nullptr && *ratio != 1)
+            out.warnings.push_back(offload->name("ratio") + ": counted as all of the state");
+        offload->finish(out, offload_without_effect);
     }
-    if (auto offload = zero.section("offload_param"); offload && offload->text("device").value_or("none") != "none")
-        out.warnings.emplace_back("zero_optimization.offload_param: weights are counted as kept on the accelerator");
+    if (auto offload = zero.section("offload_param")) {
+        if (offload->text("device").value_or("none") != "none")
+            out.warnings.emplace_back(
+                "zero_optimization.offload_param: weights are counted as kept on the accelerator");
+        offload->finish(out, offload_without_effect);
+    }
     s.shard_group = zero.integer("mics_shard_size", -1);
     if (s.shard_group.value_or(1) < 1) s.shard_group.reset();
     if (zero.integer("zero_hpz_partition_size", 1).value_or(1) > 1)
@@ -152,6 +168,16 @@ Optimizer optimizer_of(std::string name, std::string_view where) {
     throw InputError("{}: optimizer.type: '{}' is not modelled (Adam, AdamW, SGD or Muon)", where, name);
 }
 
+void read_recompute(Section recompute, DeepSpeedSettings& s, ForeignPlan& out) {
+    s.offloads_checkpoints = recompute.flag("cpu_checkpointing");
+    if (recompute.flag("partition_activations"))
+        out.warnings.push_back(recompute.name("partition_activations") +
+                               ": recomputed layers are counted as keeping their whole input");
+    if (recompute.find("number_checkpoints") != nullptr)
+        out.warnings.push_back(recompute.name("number_checkpoints") + ": every recomputed layer is counted as one");
+    recompute.finish(out, recompute_without_effect);
+}
+
 }  // namespace
 
 DeepSpeedSettings read_deepspeed_settings(std::string_view json, std::string_view where, ForeignPlan& out) {
@@ -162,25 +188,31 @@ DeepSpeedSettings read_deepspeed_settings(std::string_view json, std::string_vie
     s.micro_batch = root.integer("train_micro_batch_size_per_gpu", 1);
     s.accumulation_steps = root.integer("gradient_accumulation_steps", 1);
     s.sequence_parallel = root.integer("sequence_parallel_size", 1);
-    if (auto tensor = root.section("tensor_parallel")) s.tensor_parallel = tensor->integer("autotp_size", 0);
+    if (auto tensor = root.section("tensor_parallel")) {
+        s.tensor_parallel = tensor->integer("autotp_size", 0);
+        tensor->finish(out, tensor_without_effect);
+    }
     if (s.tensor_parallel == 0) s.tensor_parallel = 1;
     bool known = false;
     for (char const* key : {"bf16", "bfloat16", "fp16"})
-        if (auto half = root.section(key); half && half->find("enabled") != nullptr) {
-            known = true;
-            if (half->flag("enabled"))
-                s.precision = std::string_view(key) == "fp16" ? Precision::fp16 : Precision::bf16;
+        if (auto half = root.section(key)) {
+            bool const enabled = half->flag("enabled");
+            known = known || half->find("enabled") != nullptr;
+            if (enabled) s.precision = std::string_view(key) == "fp16" ? Precision::fp16 : Precision::bf16;
             // ZeRO keeps a second copy of the weights in these formats, too: 10 bytes a parameter, which no optimizer
             // here has.
-            for (char const* narrow : {"bf16_master_weights_and_grads", "bf16_optimizer_states"})
+            for (char const* narrow :
+                 {"bf16_master_weights_and_grads", "bf16_optimizer_states", "fp16_master_weights_and_grads"})
                 if (half->flag(narrow)) out.warnings.push_back(half->name(narrow) + ": state is counted in fp32");
+            half->finish(out, half_without_effect);
         }
     if (known && !s.precision) s.precision = Precision::fp32;
-    if (auto optimizer = root.section("optimizer"))
+    if (auto optimizer = root.section("optimizer")) {
         if (auto const type = optimizer->text("type")) s.optimizer = optimizer_of(*type, where);
+        optimizer->finish(out, optimizer_without_effect);
+    }
     if (auto zero = root.section("zero_optimization")) read_zero(*zero, s, out, where);
-    if (auto recompute = root.section("activation_checkpointing"))
-        s.offloads_checkpoints = recompute->flag("cpu_checkpointing");
+    if (auto recompute = root.section("activation_checkpointing")) read_recompute(*recompute, s, out);
     root.finish(out, without_effect);
     return s;
 }

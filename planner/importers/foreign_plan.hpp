@@ -21,6 +21,8 @@ struct ForeignPlan {
     std::optional<std::int64_t> global_batch;
     /// Sequences of one data-parallel rank in a step, where the file fixes these and not the global batch.
     std::optional<std::int64_t> rank_batch{};
+    /// Modules of multi-token prediction that it trains; absent: those of the model.
+    std::optional<std::int64_t> mtp_modules{};
     std::vector<std::string> ignored;   ///< arguments without effect on speed or memory
     std::vector<std::string> warnings;  ///< what may have one and is not counted, a sentence each
 };

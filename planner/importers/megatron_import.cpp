@@ -351,8 +351,7 @@ void read_narrow_copies(ArgumentReader& in, ForeignPlan& out) {
 }  // namespace
 
 ForeignPlan import_megatron(std::string_view text, std::string_view where, ModelSpec const& model) {
-    std::vector<std::string> const words = shell_words(text, where);
-    ArgumentReader in(words, where);
+    ArgumentReader in(read_script(text, where), where);
     if (in.empty())
         throw InputError(
             "{}: no argument that begins with '--' (a script that starts Megatron-LM, or its arguments in a file, is "

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <set>
 
 namespace sextant {
 namespace {
@@ -67,9 +69,9 @@ class Reader {
 public:
     Reader(std::string_view script, std::string_view where) : script_(script), where_(where) {}
 
-    Words read() {
+    ShellScript read() {
         while (at_ < script_.size()) {
-            if (words_.size() > most_words) throw InputError("{}: more than {} words", where_, most_words);
+            if (count_ + words_.size() > most_words) throw InputError("{}: more than {} words", where_, most_words);
             char const c = script_[at_];
             if (c == '#')
                 at_ = std::min(script_.find('\n', at_), script_.size());
@@ -80,7 +82,9 @@ public:
             else
                 word();
         }
-        return std::move(words_);
+        end_command();
+        out_.reassigned.assign(reassigned_.begin(), reassigned_.end());
+        return std::move(out_);
     }
 
 private:
@@ -93,8 +97,23 @@ private:
 
     void separator(char c) {
         if (c == '\n') ++line_;
-        if (c == ')') array_.clear();
+        bool const redirects = c == '&' && at_ > 0 && (script_[at_ - 1] == '>' || at(1) == '>');
+        bool const ends = c == '\n' || c == ';' || c == '|' || (c == '&' && !redirects);
+        if (ends && array_.empty() && depth_ == 0 && !in_backticks_) end_command();
+        if (c == '(') ++depth_;
+        if (c == ')' && array_.empty() && depth_ > 0) --depth_;
+        if (c == ')' && !array_.empty()) {
+            array_.clear();
+            end_assignment();
+        }
         ++at_;
+    }
+
+    void end_command() {
+        if (words_.empty()) return;
+        count_ += words_.size();
+        out_.commands.push_back(std::move(words_));
+        words_.clear();
     }
 
     void single_quoted(Expansion& out) {
@@ -145,12 +164,14 @@ private:
         bool const all = rest == "[@]" || rest == "[*]";
         bool const fallback = rest.starts_with(":-") && rest.find('$') == std::string_view::npos;
         auto const found = values_.find(name);
-        if (found != values_.end() && (all || rest.empty() || rest.starts_with(":-")))
+        if (found != values_.end() && (all || rest.empty() || rest.starts_with(":-"))) {
+            note_use(name);
             expand(out, found->second, quotes, all ? Elements::apart : Elements::joined);
-        else if (fallback)
+        } else if (fallback) {
             out.append(rest.substr(2));
-        else
+        } else {
             out.append(script_.substr(begin, at_ - begin));
+        }
     }
 
     enum class Elements { joined, apart };
@@ -187,6 +208,7 @@ private:
             } else if (c == '$') {
                 variable(text, Quotes::none);
             } else {
+                if (c == '`') in_backticks_ = !in_backticks_;
                 plain += c;
                 text.append(script_.substr(at_++, 1));
             }
@@ -201,6 +223,9 @@ private:
         if (adds) plain.pop_back();
         if (!is_name(plain) || !array_.empty()) return false;
         ++at_;
+        assigned_ = plain;
+        uses_itself_ = adds;
+        before_ = values_[plain];
         if (at(0) == '(') {
             if (!adds) values_[plain].clear();
             array_ = plain;
@@ -227,22 +252,50 @@ private:
             target.back() += joined;
         else
             target = {joined};
+        end_assignment();
         return true;
+    }
+
+    void end_assignment() {
+        if (!uses_itself_ && !before_.empty() && before_ != values_[assigned_]) several_.insert(assigned_);
+        assigned_.clear();
+    }
+
+    /// A variable that is put in: elsewhere than in its own new value.
+    void note_use(std::string const& name) {
+        if (name == assigned_)
+            uses_itself_ = true;
+        else if (several_.contains(name))
+            reassigned_.insert(name);
     }
 
     std::string_view script_;
     std::string_view where_;
     std::size_t at_ = 0;
     std::int64_t line_ = 1;
-    Words words_;
+    Words words_;            ///< of the command that is being read
+    std::size_t count_ = 0;  ///< of words of those before it
+    ShellScript out_;
+    std::int64_t depth_ = 0;  ///< of parentheses: commands in them are no commands of their own
+    bool in_backticks_ = false;
     std::map<std::string, Words> values_;
     std::string array_;  ///< whose words are being read, empty: none
+    // Of the assignment that is being read.
+    std::string assigned_;
+    Words before_;  ///< its former value
+    bool uses_itself_ = false;
+    std::set<std::string> several_, reassigned_;  ///< variables given several values, and those of them that were used
 };
 
 }  // namespace
 
+ShellScript read_script(std::string_view script, std::string_view where) { return Reader(script, where).read(); }
+
 std::vector<std::string> shell_words(std::string_view script, std::string_view where) {
-    return Reader(script, where).read();
+    Words all;
+    for (Words& command : read_script(script, where).commands)
+        all.insert(all.end(), std::make_move_iterator(command.begin()), std::make_move_iterator(command.end()));
+    return all;
 }
 
 }  // namespace sextant

@@ -65,12 +65,41 @@ std::vector<std::int64_t> layers_of_parts(std::vector<std::vector<std::string>> 
     return layers;
 }
 
+/// Layers that embedding and output stand for where torchtitan spreads the layers itself.
+struct EndWeights {
+    std::int64_t first = 1;
+    std::int64_t last = 1;
+};
+
+EndWeights read_weights(TomlValues& in) {
+    auto const weight = [&](char const* end) {
+        return in.integer(fmt::format("parallelism.pipeline_parallel_{}_stage_less_layers", end), 0).value_or(1);
+    };
+    return {.first = weight("first"), .last = weight("last")};
+}
+
+/// Layers of each stage as torchtitan spreads them: embedding and output count as layers of the first and of the last
+/// stage, and what is left over goes to the first stages. Empty where it refuses to: a stage without as many layers as
+/// an end counts for. Source: generate_llm_fqn_per_model_part of torchtitan 0.2, distributed/pipeline_parallel.py.
+std::vector<std::int64_t> spread_layers(std::int64_t layers, std::int64_t stages, EndWeights const& ends) {
+    std::int64_t const units = layers + ends.first + ends.last;
+    std::int64_t const each = units / stages;
+    if (each < 1 || ends.first > each || ends.last > each) return {};
+    std::vector<std::int64_t> held(static_cast<std::size_t>(stages), each);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(units % stages); ++i)
+        ++held[i];
+    held.front() -= ends.first;
+    held.back() -= ends.last;
+    return held;
+}
+
 void read_pipeline(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
     ParallelPlan& p = out.plan;
     p.pp = in.degree("parallelism.pipeline_parallel_degree");
     ScheduleClass const schedule = schedule_class(in, out);
     auto const parts = in.lists("parallelism.module_fqns_per_model_part");
     auto const each = in.integer("parallelism.pipeline_parallel_layers_per_stage", 1);
+    EndWeights const ends = read_weights(in);
     if (in.text("parallelism.pipeline_parallel_schedule_csv").value_or("") != "")
         out.warnings.emplace_back(
             "parallelism.pipeline_parallel_schedule_csv: 'sextant simulate --schedule-file' reads it; not counted "
@@ -85,11 +114,17 @@ void read_pipeline(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
             throw InputError("{}: parallelism.module_fqns_per_model_part: {} parts are no multiple of the {} stages",
                              in.where(), stages, p.pp);
         p.vpp = stages / p.pp;
-    } else if (each) {
-        // Embedding and output count as a layer each.
-        std::int64_t const units = model.layer_count() + 2;
-        std::int64_t const stages = (units + *each - 1) / *each;
-        p.vpp = std::max<std::int64_t>(1, stages / p.pp);
+    } else {
+        if (each) {
+            std::int64_t const units = model.layer_count() + ends.first + ends.last;
+            std::int64_t const stages = (units + *each - 1) / *each;
+            p.vpp = std::max<std::int64_t>(1, stages / p.pp);
+        }
+        p.stage_layers = spread_layers(model.layer_count(), p.pp * p.vpp, ends);
+        if (p.stage_layers.empty())
+            throw InputError(
+                "{}: parallelism.pipeline_parallel_degree: {} layers on {} stages, whose ends count as {} and {} more",
+                in.where(), model.layer_count(), p.pp * p.vpp, ends.first, ends.last);
     }
     if (p.schedule == Schedule::interleaved && p.vpp == 1) p.schedule = Schedule::one_f_one_b;
     bool const balanced = !p.stage_layers.empty() && can_split(model.layer_count(), p.pp, p.vpp) &&

@@ -244,6 +244,21 @@ TEST_CASE("estimate: what the command line says counts before the file", "[cli][
                   "does not say how many accelerators");
 }
 
+TEST_CASE("memory: a script without prediction modules has none in its plan", "[cli][import]") {
+    auto const state = [](std::string const& more) {
+        Json const json = report({"memory", "--model", "deepseek-v3", "--cluster", "h100-sxm",
+                                  "--from-megatron=--nnodes 128 --nproc-per-node 8 --pipeline-model-parallel-size 16 "
+                                  "--expert-model-parallel-size 64 --expert-tensor-parallel-size 1 "
+                                  "--decoder-first-pipeline-num-layers 4 --decoder-last-pipeline-num-layers 1 "
+                                  "--seq-length 4096 --micro-batch-size 1 --global-batch-size 8192 --bf16 "
+                                  "--use-distributed-optimizer --recompute-granularity full " +
+                                      more});
+        return json.dump();
+    };
+    CHECK(state("") == state("--mtp-num-layers 0"));
+    CHECK(state("") != state("--mtp-num-layers 1"));
+}
+
 TEST_CASE("estimate: a file that fixes the sequences of a rank has a global batch of as many as its ranks have",
           "[cli][import]") {
     ScratchFolder const folder("import_batch");

@@ -41,6 +41,81 @@ TEST_CASE("words of a script are those that a shell would see", "[import]") {
     CHECK_THROWS_WITH(shell_words("a\n'b", "s.sh"), contains("s.sh: line 2"));
 }
 
+TEST_CASE("of a script with several launches the first is read, and values given twice are warned of", "[import]") {
+    std::string const size = "--num-layers 32 --hidden-size 4096 --bf16 --overlap-grad-reduce ";
+    auto const megatron = [](std::string const& text) { return import_megatron(text, "t.sh", llama()); };
+    ForeignPlan const two = megatron("torchrun --nproc_per_node 8 a.py " + size +
+                                     "--tensor-model-parallel-size 4 2>&1 | tee log\n"
+                                     "torchrun --nproc_per_node 8 b.py " +
+                                     size + "--tensor-model-parallel-size 2 --micro-batch-size 16\n");
+    CHECK(two.plan.tp == 4);
+    CHECK(two.plan.micro_batch == 1);
+    CHECK(has(two.warnings, "2 commands have --num-layers or --tensor-model-parallel-size; the first is read"));
+    // Other programs are passed over; what stands in parentheses belongs to the command around it.
+    ForeignPlan const one =
+        megatron("mkdir --parents out; torchrun --nproc_per_node 8 --log-interval $(echo 8 | cat) a.py " + size +
+                 "--micro-batch-size 2\npython eval.py --micro-batch-size 16\n");
+    CHECK(one.plan.micro_batch == 2);
+    CHECK(one.warnings.empty());
+    // A list of arguments may have a line for each.
+    CHECK(megatron("--num-layers 32\n--tensor-model-parallel-size 2\n--bf16\n").plan.tp == 2);
+
+    ForeignPlan const twice = megatron("MBS=1\nif x; then MBS=4; fi\nARGS=\"" + size +
+                                       "--micro-batch-size 1 --micro-batch-size $MBS --lr 1 --lr 2\"\n"
+                                       "ARGS=\"$ARGS --tensor-model-parallel-size 2\"\nOTHER=1\nOTHER=2\n"
+                                       "torchrun --nproc_per_node 8 a.py $ARGS\n");
+    CHECK(twice.plan.micro_batch == 4);
+    CHECK(twice.warnings == Words{"MBS: assigned several values; the last one before each use counts",
+                                  "--micro-batch-size: given as 1 and as 4; the last one counts"});
+}
+
+TEST_CASE("a script without prediction modules has a model without them", "[import]") {
+    ModelSpec const model = find_model("deepseek-v3");
+    auto const modules = [&](std::string const& more) {
+        return import_megatron("--num-layers 61 --bf16 " + more, "x", model).mtp_modules;
+    };
+    CHECK(modules("") == 0);
+    CHECK(modules("--mtp-num-layers 0") == 0);
+    CHECK_FALSE(modules("--mtp-num-layers 1"));
+    CHECK_FALSE(import_megatron("--bf16", "x", llama()).mtp_modules);
+    CHECK_FALSE(import_deepspeed("{}", "", "x", model).mtp_modules);  // which does not say
+}
+
+TEST_CASE("torchtitan spreads layers over stages with embedding and output as one each", "[import]") {
+    using Layers = std::vector<std::int64_t>;
+    auto const stages = [](std::string const& more) {
+        return import_torchtitan("[parallelism]\npipeline_parallel_degree = 4\n" + more, "t.toml", llama())
+            .plan.stage_layers;
+    };
+    CHECK(stages("") == Layers{8, 9, 8, 7});
+    CHECK(stages("pipeline_parallel_schedule = \"Interleaved1F1B\"\n") == Layers{4, 5, 4, 4, 4, 4, 4, 3});
+    CHECK(stages("pipeline_parallel_layers_per_stage = 5\n") == stages(""));  // 34 / 5 on 4 ranks: one each
+    CHECK(stages("pipeline_parallel_first_stage_less_layers = 0\npipeline_parallel_last_stage_less_layers = 0\n")
+              .empty());  // 8 each
+    CHECK(stages("pipeline_parallel_last_stage_less_layers = 3\n") == Layers{8, 9, 9, 6});
+    CHECK_THROWS_WITH(stages("pipeline_parallel_last_stage_less_layers = 30\n"), contains("32 layers on 4 stages"));
+}
+
+TEST_CASE("sections of DeepSpeed's file are read to their last key", "[import]") {
+    ForeignPlan const f =
+        import_deepspeed(R"({"bf16": {"enabled": true, "new": 1}, "tensor_parallel": {"autotp_size": 2,
+        "tp_grain_size": 64, "fast": true}, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu",
+        "pin_memory": true, "ratio": 0.5, "rate": 1}, "offload_param": {"device": "none", "x": 1}},
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}, "y": 2},
+        "activation_checkpointing": {"partition_activations": true, "number_checkpoints": 4, "profile": true, "z": 1}})",
+                         "", "ds.json", llama());
+    for (char const* const key :
+         {"bf16.new: not known", "tensor_parallel.fast: not known", "offload_optimizer.ratio: counted as all",
+          "offload_optimizer.rate: not known", "offload_param.x: not known", "optimizer.y: not known",
+          "activation_checkpointing.partition_activations: ", "activation_checkpointing.number_checkpoints: ",
+          "activation_checkpointing.z: not known"}) {
+        INFO(key);
+        CHECK(has(f.warnings, key));
+    }
+    CHECK(f.ignored == Words{"tensor_parallel.tp_grain_size", "optimizer.params",
+                             "zero_optimization.offload_optimizer.pin_memory", "activation_checkpointing.profile"});
+}
+
 TEST_CASE("a Megatron-LM script gives its plan", "[import]") {
     ForeignPlan const f = import_megatron(R"(#!/bin/bash
 GPUS=8
