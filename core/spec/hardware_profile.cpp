@@ -32,6 +32,14 @@ std::span<Precision const> stand_ins(Precision precision) {
     return {};
 }
 
+/// Whose products a format runs: weights alone in fewer bits are widened to what the device multiplies in two bytes
+/// (kernels of AWQ and GPTQ run in fp16 on V100 and T4).
+Precision products_of(GemmFormat const& format, AcceleratorProfile const& device) {
+    bool const widens = !format.quantises && format.right < format.left;
+    bool const in_fp16 = !device.peak.contains(format.precision) && device.peak.contains(Precision::fp16);
+    return widens && in_fp16 ? Precision::fp16 : format.precision;
+}
+
 }  // namespace
 
 Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(Precision precision) const {
@@ -56,11 +64,13 @@ Sourced<BytesPerSecond> AcceleratorProfile::host_update() const {
 }
 
 bool AcceleratorProfile::multiplies(GemmFormat const& format) const {
-    return format.integers ? int8_peak.has_value() : peak.contains(format.precision);
+    if (format.integers) return int8_peak.has_value();
+    Precision const precision = products_of(format, *this);
+    return peak.contains(precision) || (precision == Precision::fp32 && vector_peak.value > FlopsPerSecond{});
 }
 
 Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(GemmFormat const& format) const {
-    if (!format.integers) return peak_of(format.precision);
+    if (!format.integers) return peak_of(products_of(format, *this));
     if (int8_peak) return *int8_peak;
     throw InputError(
         "{}: has no {} products (state int8_peak in the accelerator file if its matrix units have them; int8-weights "

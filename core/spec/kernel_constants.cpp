@@ -94,9 +94,9 @@ constexpr std::array<KernelConstant, count_of<MemoryConstant>> memory{{
     {"cache_edge", 2, 0.5, 10, "sharpness of that change"},
 }};
 
-// Weights-only formats multiply at the activations' precision; large int8 products reach what bf16's do of their peak.
-// The tables of fp8_block hold the quantising as well: at m 32768, k 5120 a product of n 128 takes 351 us on an H100,
-// three times as long as bf16. Source: AIConfigurator's collector.
+// Weights-only formats multiply at the activations' precision, fp16 on devices without bf16; large int8 products reach
+// what bf16's do of their peak. The tables of fp8_block hold the quantising as well: at m 32768, k 5120 a product of n
+// 128 takes 351 us on an H100, three times as long as bf16. Source: AIConfigurator's collector.
 constexpr std::array<GemmFormat, 10> formats{{
     {"bf16", "bfloat16", Precision::bf16, 2, 2, 2, false},
     {"fp16", "float16", Precision::fp16, 2, 2, 2, false},

@@ -13,7 +13,7 @@ RunFormat run_format(std::string_view stored, AcceleratorProfile const& device, 
     auto const has = [&](Precision precision) { return device.peak.contains(precision); };
     bool const widens = engine.name.starts_with("vllm") || engine.name == "sglang";  // Marlin's kernels
     RunFormat out{.weights = std::string(stored)};
-    if (stored == "fp4" && !has(Precision::fp4)) {
+    if (stored == "fp4" && !has(Precision::fp4) && has(Precision::bf16)) {
         out = {.weights = "int4-weights", .note = "four-bit weights, products in bf16"};
     } else if (stored.starts_with("fp8") && widens && device.vendor == "NVIDIA" && !has(Precision::fp8) &&
                has(Precision::bf16)) {

@@ -287,3 +287,25 @@ TEST_CASE("every file that is compiled in passes the checks of files that are no
         }
     CHECK(read > 100);
 }
+
+TEST_CASE("weights alone in fewer bits run in the device's two-byte products, fp32 on vector units that are stated") {
+    for (char const* format : {"int4-weights", "int8-weights"}) {
+        GemmFormat const& weights = *find_gemm_format(format);
+        for (char const* name : {"v100-sxm-32gb", "t4-pcie"}) {
+            AcceleratorProfile const device = find_accelerator(name, "test");
+            CAPTURE(format, name);
+            CHECK(device.multiplies(weights));
+            CHECK(device.peak_of(weights).value == device.peak_of(Precision::fp16).value);
+            CHECK_FALSE(device.multiplies(*find_gemm_format("bf16")));
+        }
+        AcceleratorProfile const wide = find_accelerator("h100-sxm", "test");
+        CHECK(wide.peak_of(weights).value == wide.peak_of(Precision::bf16).value);
+    }
+    GemmFormat const& fp32 = *find_gemm_format("fp32");
+    AcceleratorProfile device = find_accelerator("h100-sxm", "test");
+    REQUIRE_FALSE(device.peak.contains(Precision::fp32));
+    CHECK(device.multiplies(fp32));
+    CHECK(device.peak_of(fp32).value == device.vector_peak.value);
+    device.vector_peak.value = {};
+    CHECK_FALSE(device.multiplies(fp32));
+}
