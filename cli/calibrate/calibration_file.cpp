@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <span>
 
 namespace sextant::cli {
 namespace {
@@ -81,6 +83,21 @@ struct Constants {
     }
 };
 
+bool is_same(TimeInterval const& a, TimeInterval const& b) { return a.low == b.low && a.high == b.high; }
+
+/// The widest of the bands, so that one line is true for all of them; but for the first and the last where these say
+/// what holds beyond the rows.
+TimeInterval widest_among_rows(KernelFit const& fit) {
+    std::span<KernelInterval const> bands = fit.intervals;
+    if (bands.size() > 1 && is_same(bands.front().factors, fit.outside)) bands = bands.subspan(1);
+    if (bands.size() > 1 && is_same(bands.back().factors, fit.outside)) bands = bands.first(bands.size() - 1);
+    if (bands.empty()) return fit.outside;
+    TimeInterval out;
+    for (KernelInterval const& band : bands)
+        out = {.low = std::min(out.low, band.factors.low), .high = std::max(out.high, band.factors.high)};
+    return out;
+}
+
 struct HeldOut {
     std::vector<HeldOutLine> operator()(KernelCalibration const& file) const {
         std::vector<HeldOutLine> out;
@@ -91,13 +108,10 @@ struct HeldOut {
                              .median_pct = fit.held_out.median_pct,
                              .p95_pct = fit.held_out.p95_pct,
                              .bias_pct = fit.held_out.bias_pct};
-            // The widest of the bands, so that one line is true for all of them.
-            line.low = fit.intervals.empty() ? fit.outside.low : 1;
-            line.high = fit.intervals.empty() ? fit.outside.high : 1;
-            for (KernelInterval const& band : fit.intervals) {
-                line.low = std::min(line.low, band.factors.low);
-                line.high = std::max(line.high, band.factors.high);
-            }
+            TimeInterval const among = widest_among_rows(fit);
+            line.low = among.low;
+            line.high = among.high;
+            line.beyond = fit.outside;
             out.push_back(line);
         }
         return out;
@@ -179,6 +193,16 @@ CalibrationFile read_calibration(std::string const& path) {
 
 CalibrationFile shipped_calibration(std::string const& name, CalibrationFile const& like) {
     return std::visit(Shipped{name}, like);
+}
+
+std::string sheet_warning(CalibrationFile const& file, std::string const& device) {
+    auto const* const kernels = std::get_if<KernelCalibration>(&file);
+    if (kernels == nullptr || kernels->is_class()) return "";
+    if (device.empty() && known_accelerator(kernels->devices.front()) == nullptr) return "";
+    AcceleratorProfile profile = find_accelerator(device.empty() ? kernels->devices.front() : device, "--device");
+    profile.kernels = std::make_shared<KernelCalibration const>(*kernels);
+    std::string const note = sheet_note(profile);
+    return note.empty() ? "" : "warning: " + note + "\n";
 }
 
 std::string format_of(CalibrationFile const& file) {

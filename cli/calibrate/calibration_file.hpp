@@ -21,6 +21,10 @@ CalibrationFile read_calibration(std::string const& path);
 /// calibration's own or that of a cluster whose networks `like` is of. @throws InputError with the nearest names.
 CalibrationFile shipped_calibration(std::string const& name, CalibrationFile const& like);
 
+/// A warning where constants of kernels were fitted with another data sheet than that of `device`, by name or file
+/// (empty: that of the catalogue); empty where they were not, or nobody knows.
+std::string sheet_warning(CalibrationFile const& file, std::string const& device);
+
 /// "kernel-calibration", ...
 std::string format_of(CalibrationFile const& file);
 std::string name_in(CalibrationFile const& file);
@@ -46,8 +50,9 @@ struct HeldOutLine {
     double median_pct = 0;
     double p95_pct = 0;
     double bias_pct = 0;
-    double low = 1;  ///< 80 % interval as factors on the time
+    double low = 1;  ///< 80 % interval as factors on the time, among the rows
     double high = 1;
+    std::optional<TimeInterval> beyond{};  ///< the same of shapes and times beyond the rows, where the file tells them
 };
 std::vector<HeldOutLine> held_out_of(CalibrationFile const& file);
 

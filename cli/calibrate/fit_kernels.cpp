@@ -386,6 +386,7 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
         fit_rows(d.name, Whose::device, d.rows, {.threads = request.threads}, shipped_fits(profile), table, context);
     own.title = d.title;
     own.devices = {d.name};
+    own.sheet = sheet_of(profile);
     own.command = "sextant calibrate fit --kernels FILE.csv --device " + d.name;
     own.sources.assign(d.sources.begin(), d.sources.end());
     keep_others(own, profile, context);

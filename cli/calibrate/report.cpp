@@ -189,6 +189,7 @@ int report_calibration(ReportRequest const& request, CommandContext& context) {
             kind == ValidationKind::kernels || (kind == ValidationKind::collectives && !request.device.empty());
         TablePredictor const predict =
             table_predictor(kind, of_device ? request.device : request.file, of_device ? request.file : "");
+        context.err << sheet_warning(report.file, request.device);
         Collector collector(kind, format);
         for (CsvTable const& table : tables_of(request, kind, context)) {
             std::vector<ScoredRow> rows = predict(table);

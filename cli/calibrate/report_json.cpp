@@ -20,6 +20,8 @@ Json statistics(ErrorStatistics const& e) {
             {"bias_pct", e.bias_pct}};
 }
 
+Json factors_json(double low, double high) { return {{"low", low}, {"high", high}}; }
+
 Json open_end(double edge) { return std::isfinite(edge) ? Json(edge) : Json(nullptr); }
 
 }  // namespace
@@ -34,13 +36,15 @@ std::string calibration_report_json(CalibrationReport const& report) {
               {"unidentified", report.unidentified},
               {"constants", Json::array()}};
     for (HeldOutLine const& line : report.held_out)
-        json["held_out"].push_back({{"fit", line.part},
-                                    {"rows_fitted", line.fitted_rows},
-                                    {"rows", line.rows},
-                                    {"median_pct", line.median_pct},
-                                    {"p95_pct", line.p95_pct},
-                                    {"bias_pct", line.bias_pct},
-                                    {"interval", {{"low", line.low}, {"high", line.high}}}});
+        json["held_out"].push_back(
+            {{"fit", line.part},
+             {"rows_fitted", line.fitted_rows},
+             {"rows", line.rows},
+             {"median_pct", line.median_pct},
+             {"p95_pct", line.p95_pct},
+             {"bias_pct", line.bias_pct},
+             {"interval", factors_json(line.low, line.high)},
+             {"beyond", line.beyond ? factors_json(line.beyond->low, line.beyond->high) : Json(nullptr)}});
     for (CalibrationConstant const& c : constants_of(report.file))
         json["constants"].push_back({{"fit", c.part},
                                      {"constant", c.key},

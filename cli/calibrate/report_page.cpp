@@ -126,20 +126,24 @@ PageTable held_out_table(CalibrationReport const& report) {
                     {"p95 %"},
                     {"bias %"},
                     {"low", Align::right, PageColumn::Choice::none, "80 % interval, as factors on the time"},
-                    {"high"}}};
+                    {"high"},
+                    {"beyond the rows", Align::right, PageColumn::Choice::none,
+                     "80 % interval of shapes and times that the rows do not reach"}}};
     for (HeldOutLine const& line : report.held_out) {
         bool const known = line.rows > 0 && line.p95_pct > 0;
         auto const error = [&](fmt::string_view digits, double value) {
             return known ? number_cell(digits, value) : PageCell{"-"};
         };
-        table.rows.push_back({{line.part},
-                              line.fitted_rows > 0 ? count_cell(line.fitted_rows) : PageCell{"-"},
-                              count_cell(line.rows),
-                              error("{:.1f}", line.median_pct),
-                              error("{:.1f}", line.p95_pct),
-                              error("{:+.1f}", line.bias_pct),
-                              number_cell("{:.2f}", line.low),
-                              number_cell("{:.2f}", line.high)});
+        table.rows.push_back(
+            {{line.part},
+             line.fitted_rows > 0 ? count_cell(line.fitted_rows) : PageCell{"-"},
+             count_cell(line.rows),
+             error("{:.1f}", line.median_pct),
+             error("{:.1f}", line.p95_pct),
+             error("{:+.1f}", line.bias_pct),
+             number_cell("{:.2f}", line.low),
+             number_cell("{:.2f}", line.high),
+             {line.beyond ? fmt::format("{:.2f} to {:.2f}", line.beyond->low, line.beyond->high) : std::string("-")}});
     }
     return table;
 }

@@ -23,13 +23,16 @@ Table held_out_table(CalibrationReport const& report) {
                  right("median %"),
                  right("p95 %"),
                  right("bias %"),
-                 right("80 % interval")});
+                 right("80 % interval"),
+                 right("beyond the rows")});
+    auto const interval = [](double low, double high) { return fmt::format("{:.2f} to {:.2f}", low, high); };
     for (HeldOutLine const& line : report.held_out) {
         bool const known = line.rows > 0 && line.p95_pct > 0;
         table.add_row({line.part, line.fitted_rows > 0 ? fmt::to_string(line.fitted_rows) : "",
                        fmt::to_string(line.rows), known ? percent(line.median_pct) : "",
                        known ? percent(line.p95_pct) : "", known ? fmt::format("{:+.1f}", line.bias_pct) : "",
-                       fmt::format("{:.2f} to {:.2f}", line.low, line.high)});
+                       interval(line.low, line.high),
+                       line.beyond ? interval(line.beyond->low, line.beyond->high) : ""});
     }
     return table;
 }

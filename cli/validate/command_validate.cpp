@@ -1,5 +1,6 @@
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
+#include "cli/calibrate/calibration_file.hpp"
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/written_file.hpp"
@@ -197,7 +198,9 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     bool const is_limited = options.limit->count() > 0;
     if (is_limited && !(options.max_median > 0 && std::isfinite(options.max_median)))
         throw InputError("--max-median: is {} (a percentage above 0 is needed)", options.max_median);
-    TablePredictor const predict = table_predictor(kind, options.profile, options.calibration);
+    TablePredictor const predict = table_predictor(kind, options.profile, options.calibration, options.cluster);
+    if (kind == ValidationKind::kernels && !options.calibration.empty())
+        context.err << sheet_warning(read_calibration(options.calibration), options.profile);
     Files files = open_files(kind, options);
     Collected all(kind);
     Keep const whole = collect(kind, options, predict, files, all, context);

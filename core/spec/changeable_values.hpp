@@ -1,7 +1,8 @@
 #pragma once
 
 // Which values of a profile can be changed, under which names: each function shows all of them to a visitor, which is
-// called with the names, the value and the range that it must stay in. Of profile_change.cpp alone.
+// called with the names, the value and the range that it must stay in. Of profile_change.cpp alone, but for the mark of
+// a value that was changed.
 
 #include "core/spec/cluster_spec.hpp"
 #include "core/spec/engine_fields.hpp"
@@ -19,6 +20,9 @@
 #include <string_view>
 
 namespace sextant {
+
+/// How the source of a value that was changed begins: "set to x0.5 (was ...)".
+inline constexpr std::string_view changed_source = "set to ";
 
 /// What may be called by which names. A key that stands for several values takes a factor only.
 struct ChangeNames {

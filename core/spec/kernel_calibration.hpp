@@ -3,8 +3,10 @@
 #include "core/json/object_reader.hpp"
 #include "core/spec/kernel_constants.hpp"
 #include "core/spec/residual_grid.hpp"
+#include "core/units.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,6 +73,14 @@ struct ClassProfile {
     double vector_share = 0;  ///< vector peak over that of products in two bytes
 };
 
+/// What the profile said of a device when its kernels were fitted: rates are fractions of these.
+struct FittedSheet {
+    std::map<Precision, FlopsPerSecond> peak;
+    BytesPerSecond memory_bandwidth;
+    Bytes l2;
+    std::int64_t multiprocessors = 0;
+};
+
 /// Fitted kernels of one device, or of a class of devices.
 struct KernelCalibration {
     std::string name;
@@ -81,6 +91,7 @@ struct KernelCalibration {
     /// Its grids belong to devices of about so many. 0: it has no grids.
     std::int64_t grid_multiprocessors = 0;
     ClassProfile profile;              ///< of a class
+    std::optional<FittedSheet> sheet;  ///< of a device, where its file says so
     std::string command;               ///< that fitted it
     std::vector<std::string> sources;  ///< of the rows
     std::vector<KernelFit> fits;

@@ -85,6 +85,29 @@ std::vector<std::uint32_t> read_marks(ObjectReader& in, std::string_view key) {
     return marks;
 }
 
+FittedSheet read_sheet(ObjectReader in) {
+    FittedSheet out;
+    ObjectReader peaks = in.object("peak");
+    for (std::string const& key : peaks.keys())
+        out.peak.emplace(precision_from(key, peaks.path_to(key)), peaks.quantity<FlopsPerSecond>(key));
+    peaks.finish();
+    out.memory_bandwidth = in.quantity<BytesPerSecond>("memory_bandwidth");
+    out.l2 = in.quantity<Bytes>("l2");
+    out.multiprocessors = in.integer("multiprocessors");
+    in.finish();
+    return out;
+}
+
+Json sheet_json(FittedSheet const& sheet) {
+    Json peaks = Json::object();
+    for (auto const& [precision, peak] : sheet.peak)
+        peaks[std::string(name_of(precision))] = fmt::format("{:.6g} TFLOP/s", peak / (units::TFLOP / units::s));
+    return {{"peak", peaks},
+            {"memory_bandwidth", fmt::format("{:.6g} GB/s", sheet.memory_bandwidth / (units::GB / units::s))},
+            {"l2", fmt::format("{:.6g} MB", sheet.l2 / units::MB)},
+            {"multiprocessors", sheet.multiprocessors}};
+}
+
 KernelFit read_fit(ObjectReader in) {
     KernelFit fit;
     fit.kind = kernel_kind_from(in.text("kernel"), in.path_to("kernel"));
@@ -210,6 +233,8 @@ KernelCalibration read_kernel_calibration(ObjectReader in) {
     check_range(out.profile.memory_efficiency, 0, 1, in, "memory_efficiency");
     out.profile.vector_share = in.number("vector_share", 0);
     check_range(out.profile.vector_share, 0, 1e3, in, "vector_share");
+    in.allow("sheet");
+    if (in.has("sheet")) out.sheet = read_sheet(in.object("sheet"));
     out.command = in.text("command");
     out.sources = in.texts("sources");
     for (ObjectReader const& fit : in.objects("fits"))
@@ -231,6 +256,7 @@ std::string kernel_calibration_json(KernelCalibration const& calibration) {
     };
     state("memory_efficiency", calibration.profile.memory_efficiency);
     state("vector_share", calibration.profile.vector_share);
+    if (calibration.sheet) head["sheet"] = sheet_json(*calibration.sheet);
     head["command"] = calibration.command;
     head["sources"] = calibration.sources;
     std::string out = json_text(head, 2);

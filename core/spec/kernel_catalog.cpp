@@ -2,6 +2,7 @@
 
 #include "core/embedded_text.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/changeable_values.hpp"
 #include "core/spec/hardware_json.hpp"
 
 #include <fmt/format.h>
@@ -43,27 +44,34 @@ std::shared_ptr<KernelCalibration const> shipped_kernel_calibration(std::string_
 
 namespace {
 
+/// Rates of which one is so many times the other, apart by more than data sheets round.
+bool differ(double ratio) { return std::abs(ratio - 1) > 0.01; }
+
 /// What sets a device apart from the shipped one of its name, where that has a calibration; empty: nothing.
 std::string unlike_shipped(AcceleratorProfile const& own) {
     if (!shipped_kernel_calibration(own.name)) return "";
     auto const shipped = shipped_values(own.name);
     if (!shipped) return "";
-    auto const is_other = [](auto const& a, auto const& b) { return std::abs(a / b - 1) > 0.01; };
     std::string out;
     auto const add = [&](std::string const& what, std::string const& here, std::string const& there) {
         out += fmt::format("{}{} {} (shipped: {})", out.empty() ? "" : ", ", what, here, there);
     };
     for (auto const& [precision, peak] : own.peak) {
         auto const found = shipped->peak.find(precision);
-        if (found != shipped->peak.end() && is_other(peak.value, found->second.value))
+        if (found != shipped->peak.end() && differ(peak.value / found->second.value))
             add(fmt::format("{} peak", name_of(precision)), human(peak.value), human(found->second.value));
     }
     if (own.multiprocessors.value != shipped->multiprocessors.value)
         add("multiprocessors", std::to_string(own.multiprocessors.value),
             std::to_string(shipped->multiprocessors.value));
-    if (is_other(own.memory_bandwidth.value, shipped->memory_bandwidth.value))
+    if (differ(own.memory_bandwidth.value / shipped->memory_bandwidth.value))
         add("memory bandwidth", human(own.memory_bandwidth.value), human(shipped->memory_bandwidth.value));
     return out;
+}
+
+template <class T>
+bool is_set(Sourced<T> const& value) {
+    return value.source.starts_with(changed_source);
 }
 
 }  // namespace
@@ -77,8 +85,42 @@ void attach_kernels(AcceleratorProfile& profile) {
     }
 }
 
+FittedSheet sheet_of(AcceleratorProfile const& profile) {
+    FittedSheet out{.peak = {},
+                    .memory_bandwidth = profile.memory_bandwidth.value,
+                    .l2 = profile.l2.value,
+                    .multiprocessors = profile.multiprocessors.value};
+    for (auto const& [precision, peak] : profile.peak)
+        out.peak.emplace(precision, peak.value);
+    return out;
+}
+
+std::string sheet_note(AcceleratorProfile const& profile) {
+    if (!profile.kernels || !profile.kernels->sheet) return "";
+    FittedSheet const& fitted = *profile.kernels->sheet;
+    std::string out;
+    auto const add = [&](std::string const& what, std::string const& here, std::string const& there) {
+        out += fmt::format("{}{} {} (now {})", out.empty() ? "" : ", ", what, there, here);
+    };
+    auto const rate = [&](std::string const& what, auto const& own, auto const& then) {
+        if (!is_set(own) && then.base() > 0 && differ(own.value / then)) add(what, human(own.value), human(then));
+    };
+    for (auto const& [precision, peak] : profile.peak)
+        if (auto const then = fitted.peak.find(precision); then != fitted.peak.end())
+            rate(fmt::format("{} peak", name_of(precision)), peak, then->second);
+    rate("memory bandwidth", profile.memory_bandwidth, fitted.memory_bandwidth);
+    rate("l2", profile.l2, fitted.l2);
+    if (!is_set(profile.multiprocessors) && profile.multiprocessors.value != fitted.multiprocessors)
+        add("multiprocessors", std::to_string(profile.multiprocessors.value), std::to_string(fitted.multiprocessors));
+    if (out.empty()) return "";
+    return fmt::format(
+        "kernels on {}: fitted with another data sheet of that name: {}; times are off by as much (fit the rows again "
+        "with this profile, or give the other device another name)",
+        profile.name, out);
+}
+
 std::string namesake_note(AcceleratorProfile const& profile) {
-    if (profile.kernels && !profile.kernels->is_class()) return "";
+    if (profile.kernels && !profile.kernels->is_class()) return sheet_note(profile);
     std::string const what = unlike_shipped(profile);
     if (what.empty()) return "";
     return fmt::format(

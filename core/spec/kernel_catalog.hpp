@@ -17,8 +17,14 @@ std::shared_ptr<KernelCalibration const> shipped_kernel_calibration(std::string_
 /// bandwidth differ (rates by more than a hundredth, as data sheets round).
 void attach_kernels(AcceleratorProfile& profile);
 
-/// What to say of a device that only bears a shipped name: what differs, and how it gets kernels of its own; empty for
-/// any other, and where it has them.
+/// What to say of a device that only bears a shipped name: what differs, and how it gets kernels of its own; where it
+/// has them, `sheet_note`. Empty for any other.
 std::string namesake_note(AcceleratorProfile const& profile);
+
+/// The figures of a device that its kernels' constants are fractions of.
+FittedSheet sheet_of(AcceleratorProfile const& profile);
+/// What to say of kernels that were fitted where a device's profile had other figures (rates by more than a hundredth);
+/// empty where it had these, or the file does not say. What was set behind the machine's name is changed on purpose.
+std::string sheet_note(AcceleratorProfile const& profile);
 
 }  // namespace sextant

@@ -100,7 +100,7 @@ public:
         if (!(after >= range.least && after <= range.most) || !whole)
             throw InputError("{}: '{}' makes it {:g} ({})", where_, change_.value, after,
                              whole ? allowed(range) : "a whole number is expected");
-        std::string source = fmt::format("set to {} (was {:.6g}: {})", change_.value, before, value.source);
+        std::string source = fmt::format("{}{} (was {:.6g}: {})", changed_source, change_.value, before, value.source);
         value = {from_base<T>(after), Basis::assumed, std::move(source)};
     }
 

@@ -6,6 +6,9 @@
 #include "cli/page/plotting_library.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_calibration.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
@@ -238,4 +241,43 @@ TEST_CASE("calibrate report: rows without a score are listed with the reason, an
     auto const json = report({file, "--rows", rows});
     REQUIRE(json.at("not_scored").size() == 1);
     CHECK(json.at("not_scored")[0].at("rows") == 1);
+}
+
+TEST_CASE("calibrate report, validate kernels: constants that were fitted with another data sheet are warned of") {
+    ScratchFolder const folder("report_sheet");
+    KernelCalibration file = read_kernel_calibration_file(profiles + "calibrations/kernels/h100-sxm.json");
+    std::string const rows = data + "gemm_excerpt.csv";
+    for (std::int64_t const multiprocessors : {132, 120}) {
+        file.sheet = sheet_of(find_accelerator("h100-sxm", "test"));
+        file.sheet->multiprocessors = multiprocessors;
+        std::string const path = folder.file("mine.json", kernel_calibration_json(file));
+        auto const warned = contains("warning: kernels on h100-sxm: fitted with another data sheet");
+        for (auto const& run : {run_sextant({"calibrate", "report", path, "--rows", rows}),
+                                run_sextant({"validate", "kernels", rows, "--calibration", path})}) {
+            CHECK(run.code == 0);
+            if (multiprocessors == 132)
+                CHECK_THAT(run.err, !warned);
+            else
+                CHECK_THAT(run.err, warned);
+        }
+    }
+}
+
+TEST_CASE("calibrate report: the interval of a fit is that among its rows, what holds beyond them stands apart") {
+    ScratchFolder const folder("report_beyond");
+    KernelCalibration file = read_kernel_calibration_file(profiles + "calibrations/kernels/h100-sxm.json");
+    file.fits.resize(1);
+    KernelFit& fit = file.fits.front();
+    fit.outside = {0.7, 4.98};
+    fit.intervals = {{0, fit.outside}, {3e-6, {0.81, 1.11}}, {1e-5, {0.88, 1.2}}, {5e-3, fit.outside}};
+    auto const line = [&] {
+        return report({folder.file("mine.json", kernel_calibration_json(file))}).at("held_out").at(0);
+    };
+    CHECK(line().at("interval").at("low") == 0.81);
+    CHECK(line().at("interval").at("high") == 1.2);
+    CHECK(line().at("beyond").at("high") == 4.98);
+    CHECK_THAT(run_sextant({"calibrate", "report", folder.path("mine.json")}).out,
+               contains("0.81 to 1.20") && contains("0.70 to 4.98"));
+    fit.intervals = {{0, {0.9, 1.3}}};
+    CHECK(line().at("interval").at("high") == 1.3);
 }

@@ -6,6 +6,7 @@
 #include "core/spec/hardware_json.hpp"
 #include "core/spec/kernel_catalog.hpp"
 #include "tests/catch.hpp"
+#include "tests/cli/scratch_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -212,4 +213,29 @@ TEST_CASE("kernel calibration: a device that only bears a shipped name has the k
     auto named = fewer;
     named.kernels = shipped.kernels;  // a calibration of its own
     CHECK(namesake_note(named).empty());
+}
+
+TEST_CASE("kernel calibration: one that was fitted with another data sheet of the device says so where it is used") {
+    ScratchFolder const folder("sheet");
+    AcceleratorProfile const device = find_accelerator("h100-sxm", "test");
+    KernelCalibration own = *device.kernels;
+    CHECK_FALSE(own.sheet);  // what ships is of the shipped profiles
+    own.sheet = sheet_of(device);
+    std::string const file = folder.file("own.json", kernel_calibration_json(own));
+    KernelCalibration const again = read_kernel_calibration_file(file);
+    REQUIRE(again.sheet);
+    CHECK(again.sheet->peak.at(Precision::bf16).base() == Approx(device.peak_of(Precision::bf16).value.base()));
+    CHECK(again.sheet->memory_bandwidth.base() == Approx(device.memory_bandwidth.value.base()));
+    CHECK(again.sheet->l2.base() == Approx(device.l2.value.base()));
+    CHECK(again.sheet->multiprocessors == device.multiprocessors.value);
+    auto const note = [&](std::string const& changes) {
+        return namesake_note(find_cluster("h100-sxm:calibration=" + file + changes, "test").accelerator);
+    };
+    CHECK(note("").empty());
+    CHECK(note(":peak=x0.5:hbm_bandwidth=x0.5").empty());  // on purpose
+    own.sheet->peak[Precision::bf16] = 2 * device.peak_of(Precision::bf16).value;
+    own.sheet->multiprocessors = 120;
+    static_cast<void>(folder.file("own.json", kernel_calibration_json(own)));
+    CHECK_THAT(note(""), contains("fitted with another data sheet") && contains("bf16 peak 1.979 PFLOP/s") &&
+                             contains("multiprocessors 120 (now 132)"));
 }
