@@ -17,7 +17,7 @@ struct ChildEnd {
 
 /// Runs `program` with `arguments` (no shell in between) on our own standard streams and waits. When `stop` becomes
 /// true, or after `limit`, the child is sent SIGTERM, and SIGKILL when that does not end it within 0.7 s; a terminal's
-/// Ctrl-C reaches it by itself.
+/// Ctrl-C reaches it by itself. When this process ends in any other way, so does the child.
 /// @throws InputError when it cannot be started.
 ChildEnd run_child(std::string const& program, std::vector<std::string> const& arguments, std::atomic<bool> const& stop,
                    Seconds limit = 1e18 * units::s);

@@ -4,6 +4,7 @@
 #include "cli/calibrate/describe_host.hpp"
 #include "cli/calibrate/subcommand.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/file_lock.hpp"
 #include "cli/options/written_file.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/unavailable.hpp"
@@ -13,13 +14,16 @@
 #include "core/measurements/bench_row.hpp"
 #include "core/quantity_text.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 #include <CLI/App.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -99,6 +103,27 @@ void check(BenchRequest const& request) {
     if (request.gpu && *request.gpu < 0) throw InputError("--gpu: is {} (at least 0)", *request.gpu);
 }
 
+/// Takes the file of the rows for one run at a time. The benchmarks inherit the lock: as long as they write, nobody
+/// else does, whatever became of this process.
+class RowsLock {
+public:
+    explicit RowsLock(std::string const& path) : file_(open(path.c_str(), O_RDWR | O_CREAT, 0666)) {
+        if (file_ < 0) throw InputError("--out: {}: cannot be written ({})", path, std::strerror(errno));
+        try {
+            lock_file(file_, "--out: " + path, "another 'calibrate run', or its benchmarks,");
+        } catch (...) {
+            close(file_);
+            throw;
+        }
+    }
+    ~RowsLock() { close(file_); }
+    RowsLock(RowsLock const&) = delete;
+    RowsLock& operator=(RowsLock const&) = delete;
+
+private:
+    int file_;
+};
+
 Seconds time_limit(BenchRequest const& request) {
     if (request.time_limit.empty()) return 1e18 * units::s;
     auto const limit = parse_quantity<Seconds>(request.time_limit, "--time-limit");
@@ -139,6 +164,7 @@ int run_benchmarks(BenchRequest const& request, CommandContext& context) {
     std::string const expected = estimate(program, arguments, code);
     if (code != 0) return code;
     context.err << fmt::format("{}: {}\n", program, expected);
+    RowsLock const lock(request.out);
     InterruptGuard const guard(context);
     ChildEnd const end = run_child(program, arguments, guard.flag(), limit);
     if (end.late) {

@@ -1,10 +1,10 @@
 #include "cli/sweep/result_file.hpp"
 
+#include "cli/options/file_lock.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,13 +18,6 @@ namespace {
 bool exists(std::string const& path) {
     std::error_code ignored;
     return std::filesystem::exists(path, ignored);
-}
-
-/// One process writes a file at a time; the lock goes with the process, however it ends. Where the file system knows no
-/// locks there is none.
-void lock(int file, std::string const& path) {
-    if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        throw InputError("{}: another sweep is writing it", path);
 }
 
 }  // namespace
@@ -88,7 +81,7 @@ void ResultFile::open(Existing existing) {
     if (there && existing == Existing::resume) check_record();
     file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file_ < 0) throw InputError("{}: cannot be written ({})", path_, std::strerror(errno));
-    lock(file_, path_);
+    lock_file(file_, path_, "another sweep");
 }
 
 void ResultFile::check_record() const {

@@ -12,12 +12,18 @@
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 using namespace sextant;
 
@@ -307,4 +313,39 @@ TEST_CASE("calibrate fit --kernels: what the rows do not have stays as the devic
         CHECK(std::count(mine.sources.begin(), mine.sources.end(), source) == 1);
     CHECK_THAT(fit.err, contains("kept from the shipped calibration 'h100-sxm'"));
     CHECK_THAT(fit.err, contains("rows that name a100-sxm-80gb are taken as those of h100-sxm, as --device says"));
+}
+
+TEST_CASE("calibrate run: one at a time writes the rows, and a killed one takes its benchmarks along") {
+    ScratchFolder const folder("calibrate_killed");
+    std::string const rows = folder.path("rows.csv"), seen = folder.path("pid");
+    auto const endless =
+        script(folder, "endless",
+               "case \"$*\" in *--dry-run*) echo '9 rows, about 9s'; exit 0;; esac\n"
+               "echo $$ > " +
+                   seen + ".part\nmv " + seen + ".part " + seen + "\nwhile true; do sleep 0.05; done\n");
+    pid_t const run = fork();
+    if (run == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(SEXTANT_PROGRAM, SEXTANT_PROGRAM, "calibrate", "run", "--bench", endless.c_str(), "--out", rows.c_str(),
+              nullptr);
+        _exit(127);
+    }
+    auto const within = [](auto const& holds) {
+        for (int i = 0; i < 3000 && !holds(); ++i)
+            usleep(10'000);
+        return holds();
+    };
+    REQUIRE(within([&] { return std::filesystem::exists(seen); }));
+    pid_t const bench_process = std::stoi(read_text_file(seen));
+    auto const second = run_sextant({"calibrate", "run", "--bench", endless, "--out", rows, "--resume"});
+    CHECK(second.code == 2);
+    CHECK_THAT(second.err, contains("another 'calibrate run', or its benchmarks, is writing it"));
+    kill(run, SIGKILL);
+    waitpid(run, nullptr, 0);
+    CHECK(within([&] {
+        std::ifstream state(fmt::format("/proc/{}/stat", bench_process));  // gone, or a zombie that nobody reaps here
+        std::string line;
+        std::getline(state, line);
+        return line.empty() || line.find(") Z ") != std::string::npos;
+    }));
 }
