@@ -139,8 +139,8 @@ std::vector<StepMeasurement> in_folds(std::vector<StepMeasurement const*> const&
 std::map<std::string, Family> chosen_families(TrainFitRequest const& request, CommandContext& context) {
     bool const anew =
         !request.catalogue.empty();  // for any machine; a file of its own is for the one that was measured
-    auto families =
-        read_families(request.tables, request.framework, anew ? RowsOf::publications : RowsOf::own_machine, context);
+    auto families = read_families({.files = request.tables, .framework = request.framework, .cluster = request.cluster},
+                                  anew ? RowsOf::publications : RowsOf::own_machine, context);
     if (request.catalogue.empty() && families.size() > 1)
         throw InputError("--train: rows of {} frameworks (--framework NAME for one of them, or --catalogue FOLDER)",
                          families.size());

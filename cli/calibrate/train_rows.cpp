@@ -106,15 +106,10 @@ namespace {
 /// Builds cases from rows under the framework that is asked for.
 class AskedRows {
 public:
-    explicit AskedRows(std::string const& framework) {
-        if (framework.empty()) return;
-        FrameworkProfile profile = find_framework(framework, "--framework");
-        name_ = profile.name;
-        if (!is_own_profile(framework, "--framework")) return;
-        own_ = std::move(profile);
-        builder_ = CaseBuilder(framework);
+    explicit AskedRows(TrainTables const& tables) {
+        take_framework(tables.framework);
+        if (!tables.cluster.empty()) builder_.take_machine(find_cluster(tables.cluster, "--cluster"));
     }
-
     /// @throws RowSkip, also for a row that says that it is of another framework.
     TrainingCase build(TrainingRow row) {
         if (!own_ && row.framework.empty()) row.framework = name_;
@@ -128,6 +123,15 @@ public:
     }
 
 private:
+    void take_framework(std::string const& framework) {
+        if (framework.empty()) return;
+        FrameworkProfile profile = find_framework(framework, "--framework");
+        name_ = profile.name;
+        if (!is_own_profile(framework, "--framework")) return;
+        own_ = std::move(profile);
+        builder_ = CaseBuilder(framework);
+    }
+
     std::string name_;
     std::optional<FrameworkProfile> own_;  ///< a file, or a shipped one with changes: of every row
     CaseBuilder builder_;
@@ -156,13 +160,12 @@ StepMeasurement measured_step(TrainingRow const& row, TrainingCase const& c, std
 
 }  // namespace
 
-std::map<std::string, Family> read_families(std::vector<std::string> const& files, std::string const& framework,
-                                            RowsOf whose, CommandContext& context) {
-    AskedRows asked(framework);
+std::map<std::string, Family> read_families(TrainTables const& tables, RowsOf whose, CommandContext& context) {
+    AskedRows asked(tables);
     std::map<std::string, Family> families;
     std::map<std::string, std::vector<std::pair<std::string, StepMeasurement>>> by_source;
     std::map<std::string, std::size_t> skipped;
-    for (std::string const& file : files) {
+    for (std::string const& file : tables.files) {
         CsvTable const table = read_csv(file);
         std::vector<TrainingRow> const rows = training_rows(table);
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -188,9 +191,12 @@ std::map<std::string, Family> read_families(std::vector<std::string> const& file
     }
     for (auto const& [reason, count] : skipped)
         context.err << fmt::format("{} rows left out: {}\n", count, reason);
-    if (families.empty() && framework.empty())
+    auto const unknown = skipped.lower_bound("no profile for device");
+    if (unknown != skipped.end() && unknown->first.starts_with("no profile for device"))
+        context.err << "a device of your own: --cluster FILE.json, a machine of that accelerator (docs/recipes.md)\n";
+    if (families.empty() && tables.framework.empty())
         throw InputError("calibrate fit: no usable rows in the tables of --train");
-    if (families.empty()) throw InputError("--framework: no usable rows of '{}' in the tables", framework);
+    if (families.empty()) throw InputError("--framework: no usable rows of '{}' in the tables", tables.framework);
     return families;
 }
 

@@ -23,10 +23,16 @@ enum class RowsOf : std::uint8_t {
     own_machine,   ///< all are trusted, but those off by more than four times
 };
 
-/// Measured steps of the tables whose time is scored, by framework: of `framework` alone unless that is empty, and
-/// where that is a profile of one's own all of them as its. How many were left out for which reason is said on standard
+/// Tables of measured steps, and whose rows are asked for.
+struct TrainTables {
+    std::vector<std::string> files;
+    std::string framework;  ///< empty: of every framework
+    std::string cluster;    ///< machine of the rows that name its accelerator; empty: the usual ones
+};
+
+/// Measured steps of the tables whose time is scored, by framework: of one alone where that is asked for, and where
+/// that is a profile of one's own all of them as its. How many were left out for which reason is said on standard
 /// error. @throws InputError when none is left.
-std::map<std::string, Family> read_families(std::vector<std::string> const& files, std::string const& framework,
-                                            RowsOf whose, CommandContext& context);
+std::map<std::string, Family> read_families(TrainTables const& tables, RowsOf whose, CommandContext& context);
 
 }  // namespace sextant::cli

@@ -95,6 +95,7 @@ struct Options {
     std::string rows_file;
     std::string profile;
     std::string calibration;
+    std::string cluster;
     std::string plots;
     double max_median = 0;
     CLI::App const* app = nullptr;
@@ -238,6 +239,10 @@ void add_subcommand(CLI::App& app, ValidatedKind const& what, Options& options) 
         sub->add_option("--calibration", options.calibration,
                         "fitted constants from 'sextant calibrate fit', for the devices or clusters that it names")
             ->type_name("FILE.json");
+    if (what.kind == ValidationKind::train)
+        sub->add_option("-c,--cluster", options.cluster,
+                        "the machine of rows that name its accelerator (default: the usual one of each row's device)")
+            ->type_name("NAME|FILE.json");
     options.limit = sub->add_option("--max-median", options.max_median,
                                     "exit with 1 if the overall median error of time is larger (per cent)")
                         ->type_name("PCT");

@@ -98,6 +98,7 @@ DeviceName device_name(std::string_view text) {
     constexpr std::string_view tpu = "tpu";
     std::vector<std::string> const words = words_of(text);
     if (is_bare_tpu(words)) out.chip = tpu;
+    std::string_view counted;
     for (std::size_t i = 0; i < words.size(); ++i) {
         std::string_view const word = words[i];
         std::string_view const next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
@@ -105,7 +106,9 @@ DeviceName device_name(std::string_view text) {
             is_kind(word, "gddr"))
             continue;
         if (is_count(word, next)) {
-            i += all_digits(word) || word == "x" ? 1 : 0;
+            bool const in_two_words = all_digits(word) || word == "x";
+            if (!in_two_words) counted = word;
+            i += in_two_words ? 1 : 0;
         } else if (auto const memory = memory_in(word, next); memory > 0) {
             out.memory_gb = memory;
             i += all_digits(word) ? 1 : 0;
@@ -115,6 +118,7 @@ DeviceName device_name(std::string_view text) {
             out.chip += word;
         }
     }
+    if (out.chip.empty()) out.chip = counted;  // a device called "x100" is no hundred of nothing
     return out;
 }
 

@@ -1,6 +1,10 @@
 #include "core/graph/model_flops.hpp"
 #include "planner/validation/train_validation.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace sextant {
 namespace {
 
@@ -27,7 +31,71 @@ std::optional<double> reached_share(TrainingRow const& row, TrainingCase const& 
            (gpus * c.cluster->accelerator.peak_of(c.plan.precision).value);
 }
 
+/// FLOPs of a step by the ways in which sources count them: 6 N D, without attention, or with the full square of it.
+struct CountedWork {
+    Flops least;
+    Flops most;
+};
+
+CountedWork counted_work(TrainingCase const& c) {
+    auto const [least, most] = std::minmax({six_n_d(c.model, c.workload), model_flops_per_step(c.model, c.workload)});
+    return {.least = least, .most = most};
+}
+
+/// Whether a step of this time has the rate, which is that of all accelerators.
+bool has_rate(Seconds time, CountedWork const& work, FlopsPerSecond rate) {
+    constexpr double alike = 1.5;  // assumed: what sources count beyond that differs by less
+    return time >= work.least / rate / alike && time <= alike * (work.most / rate);
+}
+
+/// What is wrong with tokens a second beside the time of a step, or a rate beside another; empty if nothing is.
+std::string contradicting_tokens(TrainingRow const& row, double tokens, double gpus) {
+    constexpr double alike = 1.1;
+    auto const differ = [](double a, double b) { return std::max(a, b) > alike * std::min(a, b); };
+    if (positive(row.iter_time_s)) {
+        auto const made = [&](double rate, char const* column) {
+            double const of_row = *row.iter_time_s * rate;
+            return differ(of_row, tokens)
+                       ? fmt::format("iter_time_s and {} make {:.4g} tokens a step, sequences and batch {:.4g}", column,
+                                     of_row, tokens)
+                       : std::string();
+        };
+        if (positive(row.tokens_per_s))
+            if (auto why = made(*row.tokens_per_s, "tokens_per_s"); !why.empty()) return why;
+        if (positive(row.tokens_per_s_per_gpu)) return made(*row.tokens_per_s_per_gpu * gpus, "tokens_per_s_per_gpu");
+        return "";
+    }
+    if (!positive(row.tokens_per_s) || !positive(row.tokens_per_s_per_gpu)) return "";
+    double const of_all = gpus * *row.tokens_per_s_per_gpu;
+    return differ(*row.tokens_per_s, of_all) ? fmt::format("tokens_per_s is {:.4g}, that of {:.0f} accelerators {:.4g}",
+                                                           *row.tokens_per_s, gpus, of_all)
+                                             : "";
+}
+
 }  // namespace
+
+std::string contradiction_in(TrainingRow const& row, TrainingCase const& c) {
+    if (!row.global_batch) return "";
+    auto const gpus = static_cast<double>(c.plan.world_size());
+    std::string tokens = contradicting_tokens(row, static_cast<double>(c.workload.tokens()), gpus);
+    if (!tokens.empty()) return tokens;
+    bool const is_timed = positive(row.iter_time_s) || positive(row.tokens_per_s) || positive(row.tokens_per_s_per_gpu);
+    auto const measured = is_timed ? measured_time(row, c) : std::nullopt;
+    if (!measured || c.plan.adapters.on()) return "";  // sources count the FLOPs of adapters each in their own way
+    CountedWork const work = counted_work(c);
+    FlopsPerSecond const rate = work.most / *measured / gpus;
+    if (positive(row.model_tflops_per_gpu) && !has_rate(*measured, work, *row.model_tflops_per_gpu * gpus * teraflops))
+        return fmt::format("model_tflops_per_gpu is {:.4g}, by the stated time {:.4g}", *row.model_tflops_per_gpu,
+                           rate / teraflops);
+    if (!positive(row.mfu_pct)) return "";
+    double const share = *row.mfu_pct / 100;
+    AcceleratorProfile const& device = c.cluster->accelerator;
+    FlopsPerSecond const usual = peak_of_mfu(device);
+    auto const own = device.peak.find(unscaled(c.plan.precision));  // a run in fp8 may state either
+    bool const is_of_own = own != device.peak.end() && has_rate(*measured, work, share * gpus * own->second.value);
+    if (is_of_own || has_rate(*measured, work, share * gpus * usual)) return "";
+    return fmt::format("mfu_pct is {:.3g}, by the stated time {:.3g}", *row.mfu_pct, 100 * (rate / usual));
+}
 
 std::optional<Seconds> measured_time(TrainingRow const& row, TrainingCase const& c) {
     using units::s;

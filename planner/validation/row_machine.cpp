@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/spec/device_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
 #include "planner/validation/row_adapters.hpp"
@@ -312,9 +313,18 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
     return framework_named(std::string(family));
 }
 
+std::optional<ClusterSpec> CaseBuilder::usual_machine(std::string_view device) const {
+    if (own_machine_) {
+        AcceleratorProfile const& own = own_machine_->accelerator;
+        AcceleratorProfile const* const known = known_accelerator(device);
+        if (is_named(own, device_name(device)) || (known != nullptr && known->name == own.name)) return own_machine_;
+    }
+    return cluster_for_device(device);
+}
+
 /// The usual cluster of the row's device, with what the row states of its nodes and links.
-CaseBuilder::RowMachine CaseBuilder::machine_of(TrainingRow const& row) {
-    auto usual = cluster_for_device(device_of(row));
+CaseBuilder::RowMachine CaseBuilder::machine_of(TrainingRow const& row) const {
+    auto usual = usual_machine(device_of(row));
     if (!usual) throw RowSkip(fmt::format("no profile for device '{}'", row.gpu.substr(0, 60)));
     LinkedCluster linked = with_stated_links(row, *std::move(usual));
     ClusterSpec& cluster = linked.cluster;
@@ -373,6 +383,7 @@ TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
     if (out.time_reason.empty() && crawls(row, out))
         out.time_reason =
             fmt::format("slower than {:g} % of the peak: is the time in another unit?", 100 * least_share);
+    if (out.time_reason.empty()) out.time_reason = contradiction_in(row, out);
     return out;
 }
 

@@ -17,7 +17,9 @@ using TablePredictor = std::function<std::vector<ScoredRow>(CsvTable const&)>;
 /// is replaced. It is a framework (train), an accelerator (kernels), a cluster (collectives) or an engine (serving), by
 /// name or file. `calibration`: of kernels and collectives, a file of fitted constants for the devices and clusters
 /// that it names; empty: those that ship.
+/// `machine`: of training steps, a cluster by name or file for the rows that name its accelerator.
 /// @throws InputError for a profile that is not known or has a fault.
-TablePredictor table_predictor(ValidationKind kind, std::string const& profile, std::string const& calibration = "");
+TablePredictor table_predictor(ValidationKind kind, std::string const& profile, std::string const& calibration = "",
+                               std::string const& machine = "");
 
 }  // namespace sextant

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -14,6 +15,8 @@ namespace sextant {
 class TrainPredictor {
 public:
     explicit TrainPredictor(std::string profile = "") : builder_(std::move(profile)) {}
+    /// Takes a machine of one's own for the rows that name its accelerator.
+    void take_machine(ClusterSpec machine) { builder_.take_machine(std::move(machine)); }
     RowPrediction predict(TrainingRow const& row);
 
 private:
@@ -38,6 +41,11 @@ Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const&
 /// Time of one step as it was measured: iteration time; else from tokens/s; else from TFLOP/s or MFU with the formula
 /// of arXiv:2104.04473 (full recompute counted in for hardware figures). Nothing where the row does not say.
 std::optional<Seconds> measured_time(TrainingRow const& row, TrainingCase const& c);
+
+/// Where the time of a step contradicts what else the row states of its pace, in words; empty where nothing does.
+/// Tokens a second may differ by 10 %; model FLOP/s and MFU by half beyond the ways in which sources count them (6 N D
+/// to the full square of attention; of fp8 steps the peak of either format).
+std::string contradiction_in(TrainingRow const& row, TrainingCase const& c);
 
 /// True for a step whose model FLOPs alone, with the masked half of attention left out, are more than 80 % of what the
 /// accelerators can do in the format that the row states, or more than any measured step reached in a format that had

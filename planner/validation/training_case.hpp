@@ -13,6 +13,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -57,6 +59,9 @@ public:
     /// `profile`: a framework by name or file that replaces the one of every row; empty: by the row's framework.
     explicit CaseBuilder(std::string profile = "");
 
+    /// Takes a machine of one's own for the rows that name its accelerator.
+    void take_machine(ClusterSpec machine) { own_machine_ = std::move(machine); }
+
     /// @throws RowSkip when the row cannot be expressed.
     TrainingCase build(TrainingRow const& row);
 
@@ -67,7 +72,8 @@ private:
         std::vector<std::string> assumptions;  ///< of rows that use the network between nodes
     };
 
-    static RowMachine machine_of(TrainingRow const& row);
+    [[nodiscard]] std::optional<ClusterSpec> usual_machine(std::string_view device) const;
+    [[nodiscard]] RowMachine machine_of(TrainingRow const& row) const;
     std::shared_ptr<ClusterSpec const> cluster_of(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_of(TrainingRow const& row, TrainingCase& out);
     /// With the memory constants of devices of this generation.
@@ -84,6 +90,7 @@ private:
     std::shared_ptr<FrameworkProfile const> beside_a_system(std::string const& family);
 
     std::string profile_;
+    std::optional<ClusterSpec> own_machine_;
     std::map<std::string, RowMachine> clusters_;
     std::map<std::string, std::shared_ptr<FrameworkProfile const>> frameworks_;
     std::map<std::pair<FrameworkProfile const*, Release>, std::shared_ptr<FrameworkProfile const>> releases_;

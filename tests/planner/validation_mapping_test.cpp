@@ -1,10 +1,13 @@
 #include "core/error.hpp"
+#include "core/graph/model_flops.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "planner/validation/row_release.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/validation_rows.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 using namespace sextant;
@@ -363,6 +366,39 @@ TEST_CASE("a step far below the peak is predicted and not scored") {
     CHECK(built(row).time_reason.empty());
     row.iter_time_s = 10000;  // milliseconds
     CHECK(built(row).time_reason == "slower than 0.2 % of the peak: is the time in another unit?");
+}
+
+TEST_CASE("a step whose time contradicts what else the row states of its pace is predicted and not scored") {
+    auto const reason = [](std::function<void(TrainingRow&)> const& change) {
+        TrainingRow row = complete_row();
+        change(row);
+        return built(row).time_reason;
+    };
+    double const tokens = 64 * 4096 / 10.0;
+    CHECK(reason([&](auto& r) { r.tokens_per_s = 1.09 * tokens; }).empty());
+    CHECK(reason([&](auto& r) { r.tokens_per_s_per_gpu = tokens / 8 / 1.09; }).empty());
+    CHECK(reason([&](auto& r) { r.tokens_per_s = 2 * tokens; }) ==
+          "iter_time_s and tokens_per_s make 5.243e+05 tokens a step, sequences and batch 2.621e+05");
+    CHECK_THAT(reason([&](auto& r) { r.tokens_per_s_per_gpu = tokens; }), contains("and tokens_per_s_per_gpu make"));
+    CHECK_THAT(reason([&](auto& r) {
+                   r.iter_time_s.reset();
+                   r.tokens_per_s = tokens;
+                   r.tokens_per_s_per_gpu = tokens / 4;
+               }),
+               contains("that of 8 accelerators"));
+    // 6 N D is 44 % of the peak, the full square of attention 51 %; sources count between them, and differently.
+    TrainingRow const row = complete_row();
+    TrainingCase const c = built(row);
+    double const reached = model_flops_per_step(c.model, c.workload).base() / (10 * 8 * 1e12);
+    for (double const factor : {0.6, 1.0, 1.4}) {
+        CHECK(reason([&](auto& r) { r.model_tflops_per_gpu = factor * reached; }).empty());
+        CHECK(reason([&](auto& r) { r.mfu_pct = 100 * factor * reached / 312; }).empty());
+    }
+    for (double const factor : {0.4, 1.6}) {
+        CHECK_THAT(reason([&](auto& r) { r.model_tflops_per_gpu = factor * reached; }),
+                   contains("model_tflops_per_gpu is"));
+        CHECK_THAT(reason([&](auto& r) { r.mfu_pct = 100 * factor * reached / 312; }), contains("mfu_pct is"));
+    }
 }
 
 TEST_CASE("a table may lack columns, and is refused where it seems to misname one") {
@@ -919,4 +955,19 @@ TEST_CASE("the network between nodes is assumed of rows that use it, and of no o
     CHECK(assumes("A100-80GB", 8, 4));
     CHECK_FALSE(assumes("GB200", 64, 4));
     CHECK(assumes("GB200", 144, 4));
+}
+
+TEST_CASE("a machine of one's own is that of the rows which name its accelerator, and of no other") {
+    ClusterSpec own = find_cluster("a100-sxm-80gb", "test");
+    own.name = "mine";
+    own.accelerator.name = "x100";
+    own.accelerator.aliases = {};
+    TrainingRow row = complete_row();
+    row.gpu = "NVIDIA X100";
+    CHECK(TrainPredictor().predict(row).skip_reason == "no profile for device 'NVIDIA X100'");
+    TrainPredictor predictor;
+    predictor.take_machine(own);
+    CHECK(predictor.predict(row).time == TrainPredictor().predict(complete_row()).time);
+    row.gpu = "H100";
+    CHECK(predictor.predict(row).time == TrainPredictor().predict(row).time);
 }
