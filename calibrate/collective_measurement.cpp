@@ -64,6 +64,7 @@ public:
             out_.rows.push_back({.run = row.run_id,
                                  .source = row.source,
                                  .library_version = row.library_version,
+                                 .device = row.machine.gpu,
                                  .machine = machine,
                                  .kind = collective_kind_of(row.collective),
                                  .bytes = row.bytes,

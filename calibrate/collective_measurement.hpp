@@ -21,6 +21,7 @@ struct CollectiveMeasurement {
     std::string run;
     std::string source;
     std::string library_version;
+    std::string device{};  ///< as the row names it
     std::shared_ptr<CollectiveMachine const> machine;
     CollectiveKind kind = CollectiveKind::all_reduce;
     Bytes bytes{};

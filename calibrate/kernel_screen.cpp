@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
+#include <variant>
 
 namespace sextant {
 namespace {
@@ -61,6 +63,37 @@ std::size_t drop_repeats(std::vector<KernelMeasurement>& rows) {
         return std::tuple(shape_hash(m.row), m.variant, m.row.device, m.row.source, m.row.cache, m.row.quantised,
                           *m.row.measured, memory != nullptr ? memory->moved : Bytes{});
     });
+}
+
+std::vector<RepeatSpread> contradicting_repeats(std::vector<KernelMeasurement> const& rows) {
+    constexpr double most_pct = 15;
+    struct Range {
+        Seconds least, most;
+        std::size_t rows = 0;
+    };
+    std::vector<RepeatSpread> out;
+    for (KernelGroup const& group : group_kernels(rows)) {
+        std::map<std::tuple<std::uint64_t, CacheState, Quantised, Bytes>, Range> shapes;
+        for (KernelMeasurement const& m : group.rows) {
+            auto const* memory = std::get_if<MemoryKernel>(&m.row.what);
+            Seconds const time = *m.row.measured;
+            auto const [found, is_new] =
+                shapes.try_emplace({shape_hash(m.row), m.row.cache, m.row.quantised, memory ? memory->moved : Bytes{}},
+                                   Range{time, time, 0});
+            Range& range = found->second;
+            range = {std::min(range.least, time), std::max(range.most, time), range.rows + 1};
+        }
+        std::vector<double> spreads;
+        for (auto const& [shape, range] : shapes)
+            if (range.rows > 1) spreads.push_back(100 * (range.most / range.least - 1));
+        if (spreads.empty()) continue;
+        double const median = quantile_of(spreads, 0.5);
+        if (median > most_pct)
+            out.push_back({.kernel = fmt::format("{} {}", name_of(group.kind), group.variant),
+                           .shapes = spreads.size(),
+                           .median_pct = median});
+    }
+    return out;
 }
 
 std::map<std::string, std::size_t> drop_impossible(std::vector<KernelMeasurement>& rows) {

@@ -19,4 +19,16 @@ std::size_t drop_repeats(std::vector<KernelMeasurement>& rows);
 /// their unit is wrong, or the device.
 std::map<std::string, std::size_t> drop_impossible(std::vector<KernelMeasurement>& rows);
 
+/// Shapes of a kernel that were measured more than once, and by how much the times of one differ: the longest over the
+/// shortest, less one, in the median over these shapes.
+struct RepeatSpread {
+    std::string kernel;  ///< "gemm bf16"
+    std::size_t shapes = 0;
+    double median_pct = 0;
+};
+
+/// Kernels of one device whose repeats differ by more than 15 % (assumed: runs of one library differ by less): two
+/// libraries, or two devices, which a fit would take the middle of.
+std::vector<RepeatSpread> contradicting_repeats(std::vector<KernelMeasurement> const& rows);
+
 }  // namespace sextant

@@ -5,6 +5,7 @@
 #include "calibrate/import/nccl_tests_log.hpp"
 #include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/import.hpp"
+#include "cli/calibrate/named_otherwise.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
@@ -25,9 +26,12 @@ namespace {
 std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request, ClusterSpec const* cluster,
                                              CommandContext& context) {
     std::vector<CollectiveMeasurement> rows;
+    NamedOtherwise named_otherwise;
     auto const add = [&](std::string const& file, CollectiveMeasurements read) {
         for (auto const& [reason, count] : read.skipped)
             context.err << fmt::format("{}: {} rows left out: {}\n", file, count, reason);
+        for (CollectiveMeasurement const& row : read.rows)
+            if (cluster != nullptr) count_named_otherwise(named_otherwise, row.device, cluster->accelerator);
         rows.insert(rows.end(), std::make_move_iterator(read.rows.begin()), std::make_move_iterator(read.rows.end()));
     };
     for (std::string const& file : request.tables)
@@ -41,6 +45,8 @@ std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request
             add(file, collective_measurements(run.rows, cluster));
         }
     }
+    if (cluster != nullptr)
+        context.err << named_otherwise_text(named_otherwise, cluster->accelerator.name, "as --cluster says");
     if (rows.empty()) throw InputError("calibrate fit: no usable rows (--collectives FILE.csv or --nccl-log FILE)");
     if (std::size_t const repeats = drop_repeats(rows); repeats > 0)
         context.err << fmt::format("{} rows left out: each says what another row says\n", repeats);

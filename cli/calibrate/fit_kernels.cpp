@@ -6,6 +6,7 @@
 #include "calibrate/kernel_screen.hpp"
 #include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/import.hpp"
+#include "cli/calibrate/named_otherwise.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
@@ -51,7 +52,7 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
                                   CommandContext& context) {
     std::vector<DeviceRows> devices;
     SkipCounts skipped;
-    std::map<std::string, std::size_t> named_otherwise;  // rows that --device takes for its own
+    NamedOtherwise named_otherwise;  // rows that --device takes for its own
     std::map<std::string, std::size_t> assumed;
     std::vector<CsvTable> tables;
     for (std::string const& file : request.tables)
@@ -70,8 +71,7 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
                                     row.device));
                 auto measurement = kernel_measurement(row, *profile);
                 if (!measurement) throw RowSkip(why_not_fitted(row, *profile));
-                AcceleratorProfile const* const named = known_accelerator(row.device);
-                if (named != nullptr && named->name != profile->name) ++named_otherwise[named->name];
+                count_named_otherwise(named_otherwise, row.device, *profile);
                 auto found = std::find_if(devices.begin(), devices.end(),
                                           [&](DeviceRows const& d) { return d.name == profile->name; });
                 if (found == devices.end())
@@ -96,9 +96,7 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
         context.err << fmt::format("{} rows left out: {}\n", count, reason);
     for (auto const& [assumption, count] : assumed)
         context.err << fmt::format("{} rows, assumed: {}\n", count, assumption);
-    for (auto const& [name, count] : named_otherwise)
-        context.err << fmt::format("{} rows that name {} are taken as those of {}, as --device says\n", count, name,
-                                   device->name);
+    if (device != nullptr) context.err << named_otherwise_text(named_otherwise, device->name, "as --device says");
     if (devices.empty()) throw InputError("calibrate fit: no usable rows in the tables of --kernels");
     return devices;
 }
@@ -381,6 +379,11 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     DeviceRows& d = devices.front();
     for (auto const& [reason, count] : drop_impossible(d.rows))
         context.err << fmt::format("{} rows left out: {}\n", count, reason);
+    for (RepeatSpread const& repeats : contradicting_repeats(d.rows))
+        context.err << fmt::format(
+            "warning: {}: {} shapes are measured more than once, with times that differ by {:.0f} % in the median (two "
+            "libraries or devices? One calibration is of one of them)\n",
+            repeats.kernel, repeats.shapes, repeats.median_pct);
     AcceleratorProfile const profile = device ? *device : find_accelerator(d.name, "device");
     KernelCalibration own =
         fit_rows(d.name, Whose::device, d.rows, {.threads = request.threads}, shipped_fits(profile), table, context);

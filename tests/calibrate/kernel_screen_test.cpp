@@ -146,3 +146,20 @@ TEST_CASE("drop_repeats: a table that is given twice is taken once, another time
     CHECK(drop_repeats(rows) == again.size());
     CHECK(rows.size() == again.size() + 2);
 }
+
+TEST_CASE("contradicting_repeats: shapes that were measured twice tell one library from two") {
+    AcceleratorProfile const device = find_accelerator("h100-sxm", "test");
+    auto const mixed = [&](double factor) {
+        auto rows = decodes(device, 1);
+        for (KernelMeasurement const& row : decodes(device, factor))
+            rows.push_back(row);
+        return contradicting_repeats(rows);
+    };
+    CHECK(contradicting_repeats(decodes(device, 1)).empty());
+    CHECK(mixed(1.1).empty());
+    auto const found = mixed(1.4);
+    REQUIRE(found.size() == 1);
+    CHECK(found.front().kernel.starts_with("decode bf16/bf16"));
+    CHECK(found.front().shapes == 12);
+    CHECK(found.front().median_pct == Approx(40));
+}

@@ -1,4 +1,5 @@
 #include "cli/calibrate/fitted_file.hpp"
+#include "cli/calibrate/named_otherwise.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -104,6 +105,7 @@ TEST_CASE("calibrate fit --kernels: rows without a time are left out as such") {
     CHECK_THAT(run.err, contains("2 rows left out: has no time"));
 }
 
+<<<<<<< HEAD
 TEST_CASE("calibrate fit --kernels: batches are left out, what is assumed is counted, sources are whole references") {
     ScratchFolder const scratch("fit_sources");
     std::string table = "source_ref,device,dtype,m,n,k,latency_us,batch\n";
@@ -121,4 +123,29 @@ TEST_CASE("calibrate fit --kernels: batches are left out, what is assumed is cou
     auto const sources = read_kernel_calibration_file(out).sources;
     for (char const* source : {"run of cuBLAS 12.4", "run of cuBLAS 13.0"})
         CHECK(std::count(sources.begin(), sources.end(), source) == 1);
+=======
+TEST_CASE("calibrate fit: rows that name another device than the target are counted, known to the catalogue or not") {
+    AcceleratorProfile device;
+    device.name = "x100";
+    device.aliases = {"Example X100"};
+    cli::NamedOtherwise counts;
+    for (char const* name : {"", "x100", "NVIDIA X100", "example x100"})
+        cli::count_named_otherwise(counts, name, device);
+    CHECK(counts.empty());
+    for (char const* name : {"gpuA", "gpuA", "NVIDIA H100 80GB HBM3"})
+        cli::count_named_otherwise(counts, name, device);
+    CHECK(counts == cli::NamedOtherwise{{"gpuA", 2}, {"h100-sxm", 1}});
+    std::string const text = cli::named_otherwise_text(counts, "x100", "as --device says");
+    CHECK_THAT(text, contains("2 rows that name gpuA are taken as those of x100, as --device says") &&
+                         contains("warning: rows of 2 devices"));
+
+    ScratchFolder const scratch("fit_named");
+    std::string text_of = runs(1);
+    for (std::size_t at = 0; (at = text_of.find("H100-SXM5-80GB", at)) != std::string::npos;)
+        text_of.replace(at, std::string("H100-SXM5-80GB").size(), "Abacus 3000");
+    RunResult const run = fit(scratch.file("runs.csv", text_of), scratch.path("mine.json"));
+    INFO(run.err);
+    CHECK(run.code == 0);
+    CHECK_THAT(run.err, contains("rows that name Abacus 3000 are taken as those of h100-sxm, as --cluster says"));
+>>>>>>> 371e6147 (calibrate fit: rows that name another device are counted whatever their name, and repeats of a shape that differ are warned of: two devices unknown to the catalogue were one fit without a word)
 }
