@@ -291,7 +291,7 @@ TEST_CASE("every file that is compiled in passes the checks of files that are no
 TEST_CASE("weights alone in fewer bits run in the device's two-byte products, fp32 on vector units that are stated") {
     for (char const* format : {"int4-weights", "int8-weights"}) {
         GemmFormat const& weights = *find_gemm_format(format);
-        for (char const* name : {"v100-sxm-32gb", "t4-pcie"}) {
+        for (char const* name : {"v100-sxm-32gb", "t4"}) {
             AcceleratorProfile const device = find_accelerator(name, "test");
             CAPTURE(format, name);
             CHECK(device.multiplies(weights));
