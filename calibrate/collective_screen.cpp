@@ -3,6 +3,7 @@
 #include "calibrate/row_screen.hpp"
 #include "core/error.hpp"
 #include "core/spec/network_calibration.hpp"
+#include "cost_models/collective_links.hpp"
 
 #include <fmt/format.h>
 
@@ -12,33 +13,12 @@
 namespace sextant {
 namespace {
 
-constexpr double most_of_link = 1.5;  ///< assumed: reductions in the switch reach 1.1 (docs/collectives.md)
-
-/// What a rank's bus bandwidth is bound by: of a domain its links, over domains these or the NICs of its domain, which
-/// rings share; all that an exchange sends to other domains goes through its own.
-BytesPerSecond link_rate(CollectiveMeasurement const& row) {
-    ClusterSpec const& cluster = row.machine->cluster;
-    BytesPerSecond inside = cluster.scale_up.bandwidth.value;
-    if (auto const& pair = cluster.scale_up.pair_bandwidth) inside = std::max(inside, pair->value);
-    if (!row.between_domains()) return inside;
-    auto const ranks = static_cast<double>(row.group().size);
-    auto const per_domain = static_cast<double>(row.group().ranks_per_domain);
-    BytesPerSecond const nic = cluster.scale_out->bandwidth.value;
-    if (row.kind == CollectiveKind::all_to_all) return nic * ((ranks - 1) / (ranks - per_domain));
-    return std::max(inside, nic * per_domain);
-}
-
 double bus_rate_of(CollectiveMeasurement const& row, BytesPerSecond rate) {
-    return row.bytes * bus_bandwidth_factor(row.kind, row.group().size) / row.measured / rate;
+    return bus_rate(*row.machine, row.kind, row.bytes, row.measured, rate);
 }
 
-bool is_faster_than_links(CollectiveMeasurement const& row) { return bus_rate_of(row, link_rate(row)) > most_of_link; }
-
-/// What the slowest part of a ring is good for: between domains their NICs, however quick they are inside.
-BytesPerSecond narrowest_rate(CollectiveMeasurement const& row) {
-    if (!row.between_domains()) return link_rate(row);
-    BytesPerSecond const nic = row.machine->cluster.scale_out->bandwidth.value;
-    return std::min(link_rate(row), nic * static_cast<double>(row.group().ranks_per_domain));
+bool is_faster_than_links(CollectiveMeasurement const& row) {
+    return bus_rate_of(row, link_rate(*row.machine, row.kind)) > most_of_links;
 }
 
 /// @throws InputError where all large rows are so slow that their unit is less than it should be.
@@ -49,7 +29,7 @@ void require_rates(std::vector<CollectiveMeasurement> const& rows, ClusterSpec c
         double best = 0;
         for (CollectiveMeasurement const& row : rows)
             if (row.bytes >= large && row.between_domains() == between)
-                best = std::max(best, bus_rate_of(row, narrowest_rate(row)));
+                best = std::max(best, bus_rate_of(row, narrowest_rate(*row.machine, row.kind)));
         if (best > 0 && best < least_of_link)
             throw InputError(
                 "calibrate fit: the quickest large collective {} reaches {:.2g} % of the links of {} (are the times in "
@@ -71,7 +51,7 @@ bool is_far(CollectiveMeasurement const& row) {
 /// Empty where nothing is wrong with the row.
 std::string why_impossible(CollectiveMeasurement const& row, ClusterSpec const& cluster) {
     if (is_faster_than_links(row))
-        return fmt::format("faster than {} times the links of {}", most_of_link, cluster.name);
+        return fmt::format("faster than {} times the links of {}", most_of_links, cluster.name);
     if (is_far(row))
         return fmt::format("off by more than four times from what the calibration of {} says", cluster.name);
     return "";

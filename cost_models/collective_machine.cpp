@@ -28,38 +28,29 @@ constexpr std::array up_words{UpWord{"nvswitch", ScaleUpKind::switched},
                               UpWord{"pcie", ScaleUpKind::pcie},
                               UpWord{"torus", ScaleUpKind::torus}};
 
-struct OutWord {
-    std::string_view word;  ///< in the inter_link cell, lower case, as a whole word
-    std::string_view kind;  ///< of `ScaleOutNetwork`
-};
-
-constexpr std::array out_words{
-    OutWord{"ib", "infiniband"},
-    OutWord{"infiniband", "infiniband"},
-    OutWord{"roce", "roce"},
-    OutWord{"efa", "efa"},
-    OutWord{"slingshot", "slingshot"},
-    OutWord{"gpudirect-tcpxo", "ethernet"},
-    OutWord{"gpudirect-tcpx", "ethernet"},
-    OutWord{"ethernet", "ethernet"},
-    OutWord{"tcp", "ethernet"},
-    OutWord{"omni-path", "omni-path"},
-    OutWord{"omnipath", "omni-path"},
-    OutWord{"gbe", "ethernet"},
-    OutWord{"edr", "infiniband"},
-    OutWord{"hdr", "infiniband"},
-    OutWord{"ndr", "infiniband"},
-    OutWord{"xdr", "infiniband"},
-    OutWord{"dcn", "dcn"},
-};
-
 /// What the inter_link cell says of the nodes of a rack, lower case.
 constexpr std::array rack_words{"nvlink", "nvswitch", "mnnvl", "nvl72"};
 
-/// The network of `out_words` that the cell names; empty: none.
+/// What names reductions in the switches between nodes, lower case.
+constexpr std::array sharp_words{std::string_view("sharp"), std::string_view("collnet")};
+
+/// Whether the cells of links, lower case, say that the switch in a node adds nothing.
+bool says_without_nvls(std::string const& links) {
+    for (std::string_view const word : {"nvls off", "nvls=off", "nvls: off", "nvls=0", "nvls_enable=0", "nvls disabled",
+                                        "nvls disable", "no nvls", "without nvls", "nvls_enable: 0"})
+        if (has_word(links, word)) return true;
+    constexpr std::string_view algorithms = "nccl_algo=";
+    auto const at = links.find(algorithms);
+    if (at == std::string::npos) return false;
+    std::string_view const value = std::string_view(links).substr(at + algorithms.size());
+    return leaves_out_nvls(value.substr(0, value.find_first_of(" );")));
+}
+
+/// The network that the cell names, lower case; empty: none that is known.
 std::string_view network_in(std::string const& inter) {
-    for (OutWord const& word : out_words)
-        if (has_word(inter, word.word)) return word.kind;
+    if (std::string_view const kind = stated_network_kind(inter); !kind.empty()) return kind;
+    for (std::string_view const word : {"omni-path", "omnipath", "opa"})
+        if (has_word(inter, word)) return "omni-path";
     return {};
 }
 
@@ -70,7 +61,33 @@ bool names_rack(std::string const& inter, std::string_view network) {
                                           [&](std::string_view word) { return inter.find(word) != std::string::npos; });
 }
 
-std::vector<ClusterSpec const*> clusters_of(CollectiveMachineRow const& row) {
+/// Whether the cell says that NVLink joins cards, which PCIe does otherwise.
+bool names_bridge(std::string const& intra) {
+    constexpr std::array bridges{std::string_view("nvlink"), std::string_view("bridge")};
+    constexpr std::array none{std::string_view("no nvlink"),      std::string_view("no bridge"),
+                              std::string_view("without nvlink"), std::string_view("without bridge"),
+                              std::string_view("nvlink off"),     std::string_view("nvlink disabled")};
+    return has_any(intra, bridges) && !has_any(intra, none);
+}
+
+/// Of clusters of cards that NVLink joins in pairs, those that have such links. Two without are none of the row's; more
+/// use what joins all.
+void keep_bridged(CollectiveMachineRow const& row, std::vector<ClusterSpec const*>& clusters, CollectiveMachine& out) {
+    auto const is_plain = [](ClusterSpec const* cluster) {
+        return cluster->scale_up.kind == ScaleUpKind::pcie && !cluster->scale_up.pair_bandwidth;
+    };
+    if (!names_bridge(lower_case(row.intra_link))) return;
+    if (!std::all_of(clusters.begin(), clusters.end(), is_plain)) {
+        std::erase_if(clusters, is_plain);
+        return;
+    }
+    if (row.gpus_per_node == 2)
+        throw RowSkip(fmt::format("no profile for {} joined by '{}' (a cluster file with pair_bandwidth, --profile)",
+                                  clusters.front()->accelerator.name, row.intra_link.substr(0, 60)));
+    out.assumptions.emplace_back("NVLink of pairs is left out: PCIe joins more than two");
+}
+
+std::vector<ClusterSpec const*> clusters_of(CollectiveMachineRow const& row, CollectiveMachine& to) {
     AcceleratorProfile const* const accelerator = known_accelerator(row.gpu);
     if (accelerator == nullptr) throw RowSkip(fmt::format("no profile for device '{}'", row.gpu.substr(0, 60)));
     std::optional<ScaleUpKind> const kind = stated_scale_up(row.intra_link);
@@ -80,6 +97,7 @@ std::vector<ClusterSpec const*> clusters_of(CollectiveMachineRow const& row) {
             out.push_back(&cluster);
     if (out.empty())
         throw RowSkip(fmt::format("no profile for {} joined by '{}'", accelerator->name, row.intra_link.substr(0, 60)));
+    keep_bridged(row, out, to);
     return out;
 }
 
@@ -101,38 +119,88 @@ public:
     explicit StatedRate(CollectiveMachineRow const& row) : row_(row), stated_(stated_network_rate(row.inter_link)) {}
 
     [[nodiscard]] bool is_stated() const { return stated_.gbps > 0; }
-    /// A rate without a number of ports; taken as of one for each accelerator.
+    /// A rate without a number of ports; a node has one of Ethernet, and of other kinds one for each accelerator.
     [[nodiscard]] bool is_of_port() const { return stated_.ports == 0 && stated_.of == RateOf::port; }
+    [[nodiscard]] bool is_one_of_node(ClusterSpec const& cluster) const {
+        return is_of_port() && cluster.scale_out->kind == "ethernet";
+    }
 
-    [[nodiscard]] BytesPerSecond of(ClusterSpec const& cluster) const {
-        if (is_of_port()) return gigabits(stated_.gbps);
+    /// When all accelerators of a node take part.
+    [[nodiscard]] BytesPerSecond share(ClusterSpec const& cluster) const {
+        if (is_of_port() && !is_one_of_node(cluster)) return gigabits(stated_.gbps);
         BytesPerSecond const all = gigabits(std::max(1.0, stated_.ports) * stated_.gbps);
         return stated_.of == RateOf::accelerator ? all : all / accelerators_of_node(cluster);
     }
-    [[nodiscard]] bool is_that_of(ClusterSpec const& cluster) const {
-        return std::abs(of(cluster) / cluster.scale_out->bandwidth.value - 1) < near;
+    /// What each rank of the row has. Some of a node's accelerators have the ports that are next to them: at least one
+    /// each as far as there are ports, and as many as the node has for each accelerator.
+    [[nodiscard]] BytesPerSecond reached(ClusterSpec const& cluster) const {
+        double const ports = ports_of_node(cluster);
+        double const all = accelerators_of_node(cluster);
+        auto const ranks = static_cast<double>(row_.gpus_per_node);
+        if (ports == 0 || ranks >= all)
+            return is_port_of(cluster) ? cluster.scale_out->bandwidth.value : share(cluster);
+        return std::min(ports, ranks * std::max(1.0, ports / all)) / ranks * gigabits(stated_.gbps);
+    }
+    /// Whether a cluster has this rate for each accelerator.
+    [[nodiscard]] static bool is_near(BytesPerSecond rate, ClusterSpec const& cluster) {
+        return std::abs(rate / cluster.scale_out->bandwidth.value - 1) < near;
     }
     /// Whether the usual nodes have a whole number of such ports, fewer than accelerators ("EDR" of four in a DGX-1).
     [[nodiscard]] bool is_port_of(ClusterSpec const& cluster) const {
-        double const ports =
-            cluster.scale_out->bandwidth.value * accelerators_of_node(cluster) / gigabits(stated_.gbps);
-        return is_of_port() && ports > 1 - near && of(cluster) > cluster.scale_out->bandwidth.value &&
-               std::abs(ports - std::round(ports)) < near;
+        double const ports = usual_ports(cluster);
+        return is_of_port() && !is_one_of_node(cluster) && ports > 1 - near &&
+               share(cluster) > cluster.scale_out->bandwidth.value && std::abs(ports - std::round(ports)) < near;
     }
 
 private:
     static constexpr double near = 0.01;
 
     static BytesPerSecond gigabits(double rate) { return rate / 8 * (units::GB / units::s); }
+    [[nodiscard]] double usual_ports(ClusterSpec const& cluster) const {
+        return cluster.scale_out->bandwidth.value * accelerators_of_node(cluster) / gigabits(stated_.gbps);
+    }
+    /// 0: the row does not say them, and the usual node does not either.
+    [[nodiscard]] double ports_of_node(ClusterSpec const& cluster) const {
+        if (stated_.of == RateOf::accelerator) return 0;
+        if (stated_.ports > 0) return stated_.ports;
+        if (is_one_of_node(cluster)) return 1;
+        return is_port_of(cluster) ? std::round(usual_ports(cluster)) : 0;
+    }
     /// Ports are those of the whole node, also when the run took only some of its accelerators.
     [[nodiscard]] double accelerators_of_node(ClusterSpec const& cluster) const {
-        return static_cast<double>(is_tray(row_, cluster) ? row_.gpus_per_node
-                                                          : std::max(row_.gpus_per_node, cluster.domain_size));
+        constexpr std::int64_t tray = 4;  // of a rack, or of a torus
+        std::int64_t const usual = is_tray(row_, cluster) ? tray : cluster.domain_size;
+        return static_cast<double>(std::max(row_.gpus_per_node, usual));
     }
 
     CollectiveMachineRow const& row_;
     StatedNetworkRate stated_;
 };
+
+/// What a rate between nodes that no profile has is taken for.
+std::string assumption_of(StatedRate const& rate, ClusterSpec const& cluster) {
+    if (rate.is_one_of_node(cluster))
+        return "one port of the stated rate between nodes for each node, the rest of the network as in the profile";
+    return rate.is_of_port() ? "a port of the stated rate between nodes for each accelerator, the rest of the network "
+                               "as in the profile"
+                             : "rate between nodes as stated, the rest of the network as in the profile";
+}
+
+/// The first that has the stated rate, for each rank of the row or when all of its nodes take part; null: none has.
+ClusterSpec const* usual_with(StatedRate const& rate, std::vector<ClusterSpec const*> const& clusters) {
+    auto const has_reached = [&](ClusterSpec const& c) { return StatedRate::is_near(rate.reached(c), c); };
+    auto const has_share = [&](ClusterSpec const& c) { return StatedRate::is_near(rate.share(c), c); };
+    auto const has_ports = [&](ClusterSpec const& c) { return rate.is_port_of(c); };
+    for (ClusterSpec const* const cluster : clusters)
+        if (has_reached(*cluster) && has_share(*cluster)) return cluster;
+    for (ClusterSpec const* const cluster : clusters)
+        if (has_reached(*cluster) && !has_ports(*cluster)) return cluster;
+    for (ClusterSpec const* const cluster : clusters)
+        if (has_share(*cluster)) return cluster;
+    for (ClusterSpec const* const cluster : clusters)
+        if (has_ports(*cluster)) return cluster;
+    return nullptr;
+}
 
 /// One of those with this network, best with the stated rate.
 ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std::string_view kind,
@@ -148,20 +216,19 @@ ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std:
         out.assumptions.emplace_back("rate between nodes as usual for the device");
         return *of_kind.front();
     }
-    for (ClusterSpec const* const cluster : of_kind)
-        if (rate.is_that_of(*cluster)) return *cluster;
-    for (ClusterSpec const* const cluster : of_kind)
-        if (rate.is_port_of(*cluster)) {
-            out.assumptions.emplace_back("as many ports of the stated rate between nodes as usual for the device");
-            return *cluster;
-        }
-    ClusterSpec cluster = *of_kind.front();
+    ClusterSpec const* const usual = usual_with(rate, of_kind);
+    ClusterSpec cluster = usual != nullptr ? *usual : *of_kind.front();
+    BytesPerSecond const reached = rate.reached(cluster);
+    if (usual == nullptr)
+        out.assumptions.push_back(assumption_of(rate, cluster));
+    else if (rate.is_one_of_node(cluster))
+        out.assumptions.emplace_back("one port of the stated rate between nodes for each node");
+    else if (rate.is_port_of(cluster))
+        out.assumptions.emplace_back("as many ports of the stated rate between nodes as usual for the device");
+    if (StatedRate::is_near(reached, cluster)) return cluster;
+    if (usual != nullptr) out.assumptions.emplace_back("ranks on a part of a node have the ports next to them");
     cluster.scale_out->bandwidth = {
-        .value = rate.of(cluster), .basis = Basis::datasheet, .source = "stated with the measurement"};
-    out.assumptions.emplace_back(
-        rate.is_of_port() ? "a port of the stated rate between nodes for each accelerator, the rest of the network as "
-                            "in the profile"
-                          : "rate between nodes as stated, the rest of the network as in the profile");
+        .value = reached, .basis = Basis::datasheet, .source = "stated with the measurement"};
     out.rate = NetworkRate::of_row;
     return cluster;
 }
@@ -204,11 +271,33 @@ std::optional<ScaleUpKind> stated_scale_up(std::string const& intra_link) {
     return std::nullopt;
 }
 
+bool leaves_out_nvls(std::string_view nccl_algo) {
+    std::string const all = lower_case(nccl_algo);
+    std::string_view list = all;
+    if (list.find(':') != std::string_view::npos) {
+        constexpr std::string_view function = "allreduce:";
+        auto const at = list.find(function);
+        if (at == std::string_view::npos) return false;
+        list = list.substr(at + function.size());
+        list = list.substr(0, list.find(';'));
+    }
+    bool const excludes = list.starts_with('^');
+    if (excludes) list.remove_prefix(1);
+    while (!list.empty()) {
+        auto const end = std::min(list.find(','), list.size());
+        std::string_view const name = list.substr(0, end);
+        if (excludes && name == "nvls") return true;
+        if (!excludes && name.starts_with("nvls")) return false;
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    return !excludes && !all.empty();
+}
+
 CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpec const* profile) {
     CollectiveMachine out;
     std::int64_t const ranks = row.nodes * row.gpus_per_node;
     std::vector<ClusterSpec const*> const candidates =
-        profile != nullptr ? std::vector<ClusterSpec const*>{profile} : clusters_of(row);
+        profile != nullptr ? std::vector<ClusterSpec const*>{profile} : clusters_of(row, out);
     std::string const inter = lower_case(row.inter_link);
     std::string_view const network = network_in(inter);
     bool const says_rack = row.nodes > 1 && names_rack(inter, network);
@@ -235,7 +324,9 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
         }
         place_on_network(row, network, out);
     }
-    if (has_word(lower_case(row.intra_link + " " + row.inter_link), "nvls off")) {
+    if (out.group.domains > 1 && has_any(inter, sharp_words) && !out.cluster.scale_out->in_network_reduction_efficiency)
+        out.assumptions.emplace_back("no reduction in the switches between nodes: no profile says what it reaches");
+    if (says_without_nvls(lower_case(row.intra_link + " " + row.inter_link))) {
         out.without_reduction = out.cluster.scale_up.in_network_reduction_efficiency.has_value();
         out.cluster.scale_up.in_network_reduction_efficiency.reset();
         out.assumptions.emplace_back("no reduction in the switch, as stated");

@@ -64,6 +64,10 @@ struct CollectiveMachine {
     bool without_reduction = false;  ///< in the switch, as the row says of a cluster that has it
 };
 
+/// Whether these algorithms ("Ring", "^NVLS", "allreduce:tree,ring") are without NVLS for an all-reduce.
+/// Source: NCCL's user guide, NCCL_ALGO: a list, with ^ of those that are not used, since 2.24 by function.
+bool leaves_out_nvls(std::string_view nccl_algo);
+
 /// Looks for a cluster with this device whose networks are those the row names. `profile`: used instead of that.
 /// @throws RowSkip when there is none, or the network between nodes is not said.
 CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpec const* profile);

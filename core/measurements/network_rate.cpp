@@ -23,6 +23,35 @@ constexpr std::array port_names{PortName{"hdr100", 100}, PortName{"ndr200", 200}
                                 PortName{"xdr", 800},    PortName{"gige", 1},     PortName{"gigabit", 1},
                                 PortName{"gig", 1},      PortName{"giga", 1}};
 
+struct KindWord {
+    std::string_view word;  ///< lower case, with no letter before or after it
+    std::string_view kind;  ///< of `ScaleOutNetwork`
+};
+
+/// The first that is found decides.
+constexpr std::array kind_words{
+    KindWord{"infiniband", "infiniband"},
+    KindWord{"ib", "infiniband"},
+    KindWord{"roce", "roce"},
+    KindWord{"rocev", "roce"},
+    KindWord{"spectrum-x", "roce"},
+    KindWord{"efa", "efa"},
+    KindWord{"efav", "efa"},
+    KindWord{"slingshot", "slingshot"},
+    KindWord{"fdr", "infiniband"},
+    KindWord{"edr", "infiniband"},
+    KindWord{"hdr", "infiniband"},
+    KindWord{"ndr", "infiniband"},
+    KindWord{"xdr", "infiniband"},
+    KindWord{"dcn", "dcn"},
+    KindWord{"ethernet", "ethernet"},
+    KindWord{"gbe", "ethernet"},
+    KindWord{"gige", "ethernet"},
+    KindWord{"tcp", "ethernet"},
+    KindWord{"tcpx", "ethernet"},
+    KindWord{"tcpxo", "ethernet"},
+};
+
 /// The fastest port there is, in Gbit/s: a larger rate is that of all ports of a node.
 constexpr double fastest_port = 800;
 
@@ -84,6 +113,13 @@ std::string with_counts_apart(std::string_view text) {
 }
 
 }  // namespace
+
+std::string_view stated_network_kind(std::string_view text) {
+    std::string const words = with_counts_apart(lower_case(text));
+    for (KindWord const& known : kind_words)
+        if (has_word(words, known.word)) return known.kind;
+    return {};
+}
 
 StatedNetworkRate stated_network_rate(std::string_view text) {
     StatedNetworkRate out;

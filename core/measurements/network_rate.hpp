@@ -22,4 +22,10 @@ struct StatedNetworkRate {
 /// 200, NDR 400, XDR 800 Gbit/s; HDR100 and NDR200 are two of them.
 StatedNetworkRate stated_network_rate(std::string_view text);
 
+/// The kind of network between nodes that a text names, as `ScaleOutNetwork` calls it: "8xNDR", "RoCEv2", "EFAv2",
+/// "100GbE", "GPUDirect-TCPXO"; empty: none of those known. What runs over Ethernet goes before it ("8x400GbE RoCEv2").
+/// Omni-Path is left out: the one table of training steps over it is what the constants of `deepspeed` were fitted to,
+/// with the usual network of its devices.
+std::string_view stated_network_kind(std::string_view text);
+
 }  // namespace sextant

@@ -2,6 +2,7 @@
 
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/profile_change.hpp"
+#include "cost_models/collective_links.hpp"
 #include "cost_models/network_correction.hpp"
 
 #include <fmt/format.h>
@@ -31,6 +32,18 @@ std::vector<RowGroup> groups_of(CollectiveRow const& row, CollectiveMachine cons
     return {{.by = "collective", .order = 0, .name = fmt::format("{}, {}", row.collective, where)},
             size_group(row.bytes),
             {.by = "run", .order = 0, .name = row.run_id.empty() ? "(no run)" : row.run_id}};
+}
+
+/// Why a measured time is not of this machine, or not in microseconds; empty: it may be.
+std::string why_not_scored(CollectiveRow const& row, CollectiveMachine const& machine, CollectiveKind kind) {
+    constexpr double least = 0.002;           // assumed: times in nanoseconds are below it, TCP on fast NICs above
+    constexpr Bytes large = 64 * units::MiB;  // of which latencies take little
+    auto const part_of = [&](BytesPerSecond rate) { return bus_rate(machine, kind, row.bytes, *row.measured, rate); };
+    if (part_of(link_rate(machine, kind)) > most_of_links)
+        return fmt::format("faster than {} times the links (its unit is wrong or the links are others)", most_of_links);
+    if (row.bytes >= large && part_of(narrowest_rate(machine, kind)) < least)
+        return fmt::format("below {} % of the links (its unit is wrong or the links are others)", 100 * least);
+    return "";
 }
 
 /// The shipped cluster that a calibration is of, or null: a class has none, and of several none is the row's.
@@ -88,6 +101,7 @@ ScoredRow CollectivePredictor::predict(RowCells const& cells) {
         CollectiveKind const kind = collective_kind_of(row.collective);
         p.time = collective_curve(machine->cluster, kind, machine->group).time(row.bytes);
         p.measured_time = row.measured;
+        if (row.measured) p.time_reason = why_not_scored(row, *machine, kind);
         p.assumptions = machine->assumptions;
         if (auto const& model = machine->cluster.network_model) {
             TimeFactors const factors = interval_of(*model, kind, machine->group, row.bytes);

@@ -20,36 +20,6 @@
 namespace sextant {
 namespace {
 
-struct KindWord {
-    std::string_view word;  ///< lower case, with no letter before or after it
-    std::string_view kind;  ///< of `ScaleOutNetwork`
-};
-
-/// The first that is found decides: what runs over Ethernet goes before it. Omni-Path is left out: its one table is
-/// what the constants of `deepspeed` were fitted to, with the usual network of its devices.
-constexpr std::array kind_words{
-    KindWord{"infiniband", "infiniband"},
-    KindWord{"ib", "infiniband"},
-    KindWord{"roce", "roce"},
-    KindWord{"rocev", "roce"},
-    KindWord{"spectrum-x", "roce"},
-    KindWord{"efa", "efa"},
-    KindWord{"efav", "efa"},
-    KindWord{"slingshot", "slingshot"},
-    KindWord{"fdr", "infiniband"},
-    KindWord{"edr", "infiniband"},
-    KindWord{"hdr", "infiniband"},
-    KindWord{"ndr", "infiniband"},
-    KindWord{"xdr", "infiniband"},
-    KindWord{"dcn", "dcn"},
-    KindWord{"ethernet", "ethernet"},
-    KindWord{"gbe", "ethernet"},
-    KindWord{"gige", "ethernet"},
-    KindWord{"tcp", "ethernet"},
-    KindWord{"tcpx", "ethernet"},
-    KindWord{"tcpxo", "ethernet"},
-};
-
 /// What a cell says of the network of the accelerators, in parts: "Storage: 2x NDR, Compute: 8x NDR 400Gb/s".
 std::vector<std::string> parts_of(std::string_view cell) {
     std::string text(cell);
@@ -179,10 +149,9 @@ StatedNetwork stated_network(std::string_view cell) {
     std::string words;
     for (std::string const& part : parts_of(cell)) {
         if (out.gbps == 0) static_cast<StatedNetworkRate&>(out) = stated_network_rate(part);
-        words += lower_case(part) + ";";
+        words += part + ";";
     }
-    for (KindWord const& known : kind_words)
-        if (out.kind.empty() && has_word(words, known.word)) out.kind = known.kind;
+    out.kind = stated_network_kind(words);
     return out;
 }
 

@@ -119,8 +119,8 @@ TEST_CASE("collective rows: a rate between nodes counts wherever it stands") {
     };
     char const* const h100 = "H100-SXM5-80GB";
     CHECK(rate(h100, "8x100GbE") == Approx(100));
-    CHECK(rate(h100, "100GbE") == Approx(100));
-    CHECK(rate(h100, "Ethernet 10G") == Approx(10));
+    CHECK(rate(h100, "100GbE") == Approx(100.0 / 8));
+    CHECK(rate(h100, "Ethernet 10G") == Approx(10.0 / 8));
     CHECK(rate(h100, "RoCE 4x100G") == Approx(50));
     CHECK(rate(h100, "RoCE v2 8x200Gb/s") == Approx(200));
     CHECK(rate(h100, "RoCE") == Approx(400));
@@ -133,6 +133,9 @@ TEST_CASE("collective rows: a rate between nodes counts wherever it stands") {
     CHECK(rate("A100-SXM4-80GB", "EFA 400 Gbps") == Approx(50));
     CHECK(rate("V100-SXM2", "IB EDR") == Approx(50));
     CHECK(machine(h100, "", "Ethernet 10G", 16, 8).assumptions ==
+          std::vector<std::string>{"one port of the stated rate between nodes for each node, the rest of the network "
+                                   "as in the profile"});
+    CHECK(machine(h100, "", "HDR100", 16, 8).assumptions ==
           std::vector<std::string>{"a port of the stated rate between nodes for each accelerator, the rest of the "
                                    "network as in the profile"});
     CHECK(machine("V100-SXM2", "", "IB EDR", 16, 8).assumptions ==
@@ -142,6 +145,92 @@ TEST_CASE("collective rows: a rate between nodes counts wherever it stands") {
     CHECK(machine(h100, "", "RoCE 50 GB/s", 16, 8).assumptions.empty());  // bytes: its 400 Gbit/s
     std::string const tail = "all_reduce,1073741824,5000,,,,,";
     CHECK(predicted("H100,16,8,128,,10GbE", tail).time > predicted("H100,16,8,128,,8x100GbE", tail).time);
+}
+
+TEST_CASE("collective rows: a few ranks of a node have ports of their own, as far as it has some") {
+    auto const rate = [](char const* gpu, char const* inter, std::int64_t per_node) {
+        return machine(gpu, "", inter, 2, per_node).cluster.scale_out->bandwidth.value.base() * 8 / 1e9;
+    };
+    CHECK(rate("GH200-96GB", "1x200G Slingshot", 1) == Approx(200));
+    CHECK(rate("H100-SXM5-80GB", "1x400G IB NDR", 1) == Approx(400));
+    CHECK(rate("H100-SXM5-80GB", "1x400G IB NDR", 2) == Approx(200));
+    CHECK(rate("H100-SXM5-80GB", "1x400G IB NDR", 8) == Approx(50));
+    CHECK(rate("V100-SXM2", "4x EDR IB", 1) == Approx(100));
+    CHECK(rate("V100-SXM2", "4x EDR IB", 4) == Approx(100));
+    CHECK(rate("V100-SXM2", "4x EDR IB", 8) == Approx(50));
+    CHECK(rate("V100-SXM2", "IB EDR", 2) == Approx(100));  // of the four that are usual
+    CHECK(rate("RTX 4090", "25GbE", 2) == Approx(12.5));
+    CHECK(rate("RTX 4090", "25GbE", 8) == Approx(25.0 / 8));
+    // More ports than accelerators: no more than those next to the ranks. One each: as in a whole node.
+    CHECK(rate("H100-SXM5-80GB", "32x100G EFA v2", 2) == Approx(400));
+    CHECK(rate("H100-SXM5-80GB", "8x400G IB NDR", 1) == Approx(400));
+    CHECK(rate("GB200", "4x400G IB NDR", 1) == Approx(400));
+    CHECK(machine("H100-SXM5-80GB", "", "8x400G IB NDR", 2, 2).rate == NetworkRate::of_profile);
+    auto const part = machine("V100-SXM2", "", "4x EDR IB", 2, 1);
+    CHECK(part.rate == NetworkRate::of_row);
+    CHECK(part.assumptions == std::vector<std::string>{"ranks on a part of a node have the ports next to them"});
+    auto const seconds = predicted("GH200-96GB,2,1,2,,1x200G Slingshot", "all_gather,17179869184,,,23,,,").time;
+    double const of_port = 17.179869184 / 2 / seconds->base() / 25;  // of the 25 GB/s of its port
+    CHECK(of_port > 0.85);
+    CHECK(of_port < 1);
+}
+
+TEST_CASE("collective rows: networks by the words that tables of training steps have, and Omni-Path") {
+    auto const kind = [](char const* gpu, char const* inter) {
+        return machine(gpu, "", inter, 2, 8).cluster.scale_out->kind;
+    };
+    CHECK(kind("H100-SXM5-80GB", "8xNDR") == "infiniband");
+    CHECK(kind("H100-SXM5-80GB", "8x400GbE RoCEv2") == "roce");
+    CHECK(kind("H100-SXM5-80GB", "EFAv2") == "efa");
+    CHECK(kind("V100-SXM2-32GB", "Omni-Path") == "omni-path");
+}
+
+TEST_CASE("collective rows: cards that NVLink joins are the variant that has such links") {
+    CHECK(machine("A100 80GB PCIe", "NVLink bridge", "none", 1, 2).cluster.name == "a100-pcie-bridged");
+    CHECK(machine("A100 80GB PCIe", "PCIe, no NVLink", "none", 1, 2).cluster.name == "a100-pcie");
+    CHECK(machine("A100 80GB PCIe", "", "none", 1, 2).cluster.name == "a100-pcie");
+    CHECK(reason("RTX A6000", "NVLink bridge", "none", 1, 2) ==
+          "no profile for rtx-a6000 joined by 'NVLink bridge' (a cluster file with pair_bandwidth, --profile)");
+    CHECK(machine("RTX A6000", "NVLink bridge", "none", 1, 4).assumptions.front() ==
+          "NVLink of pairs is left out: PCIe joins more than two");
+}
+
+TEST_CASE("collective rows: however a cell says that NVLS is off, the switch adds nothing") {
+    for (char const* intra : {"NVLink4-NVSwitch, NVLS off", "NVLink (NCCL_NVLS_ENABLE=0)", "NVLink NVLS disabled",
+                              "no NVLS", "nvls=0", "NVLink, NCCL_ALGO=Ring"}) {
+        CAPTURE(intra);
+        CHECK(machine("H100-SXM5-80GB", intra, "none", 1, 8).without_reduction);
+    }
+    for (char const* intra : {"NVLink4-NVSwitch", "NVLS", "NCCL_NVLS_ENABLE=1", "NCCL_ALGO=NVLS"})
+        CHECK_FALSE(machine("H100-SXM5-80GB", intra, "none", 1, 8).without_reduction);
+}
+
+TEST_CASE("collective rows: SHARP is said to be left out where no profile has it") {
+    auto const said = [](char const* inter) {
+        auto const all = machine("H100-SXM5-80GB", "", inter, 4, 8).assumptions;
+        return std::count(all.begin(), all.end(),
+                          "no reduction in the switches between nodes: no profile says what it reaches");
+    };
+    CHECK(said("8x400G IB NDR SHARP") == 1);
+    CHECK(said("8x400G IB NDR, CollNet") == 1);
+    CHECK(said("8x400G IB NDR") == 0);
+}
+
+TEST_CASE("collective rows: times that the links cannot be the reason of are predicted, and not scored") {
+    std::string const dgx = "H100-SXM5-80GB,1,8,8,NVLink4-NVSwitch,none";
+    auto const scored = [&](std::string const& tail) {
+        auto const p = predicted(dgx, tail);
+        CHECK(p.skip_reason.empty());
+        CHECK(p.time);
+        return p.time_reason;
+    };
+    CHECK(scored("all_reduce,1073741824,4083,,,,,").empty());
+    CHECK(scored("all_reduce,1073741824,41000,,,,,").empty());
+    CHECK(scored("all_reduce,1073741824,4.083,,,,,") ==
+          "faster than 1.5 times the links (its unit is wrong or the links are others)");
+    CHECK(scored("all_reduce,1073741824,4083000,,,,,") ==
+          "below 0.2 % of the links (its unit is wrong or the links are others)");
+    CHECK(scored("all_reduce,8,13000,,,,,").empty());
 }
 
 TEST_CASE("collective rows: more ranks than a rack joins fill racks, and the network joins those") {

@@ -54,6 +54,29 @@ TEST_CASE("network rate: bytes a second have a capital B, and what more than a p
     CHECK(stated_network_rate("400 Gbps per GPU").of == RateOf::accelerator);
 }
 
+TEST_CASE("network kind: words in any spelling, with a count or a rate before them, Ethernet last") {
+    for (auto const& [text, kind] : {std::pair{"8xNDR", "infiniband"},
+                                     {"4xEDR", "infiniband"},
+                                     {"FDR", "infiniband"},
+                                     {"8x400G IB", "infiniband"},
+                                     {"RoCEv2 8x400G", "roce"},
+                                     {"8x400GbE RoCEv2", "roce"},
+                                     {"Spectrum-X", "roce"},
+                                     {"EFAv2", "efa"},
+                                     {"16x EFA 200G", "efa"},
+                                     {"GPUDirect-TCPX", "ethernet"},
+                                     {"tcpxo", "ethernet"},
+                                     {"100GbE", "ethernet"},
+                                     {"Slingshot-11", "slingshot"},
+                                     {"DCN", "dcn"},
+                                     {"Omni-Path", ""},
+                                     {"NVLink", ""},
+                                     {"", ""}}) {
+        INFO(text);
+        CHECK(stated_network_kind(text) == kind);
+    }
+}
+
 TEST_CASE("network rate: texts without one state none") {
     for (char const* text :
          {"", "IB (DGX A100, Azure ND v4 class)", "RoCE", "TCP", "Slingshot-11", "IB (H100 80GB)", "PCIe Gen 5 x16",
