@@ -141,7 +141,7 @@ std::string collectives_csv(ImportedTables const& tables) {
         "time_us_oop,algbw_gbs_oop,busbw_gbs_oop,time_us_ip,algbw_gbs_ip,busbw_gbs_ip\n";
     for (ImportedCollective const& c : tables.collectives)
         out += csv_line({c.run, c.source, c.device, fmt::to_string(c.nodes), fmt::to_string(c.per_node),
-                         fmt::to_string(c.nodes * c.per_node), "", "", c.library_version, c.collective,
+                         fmt::to_string(c.nodes * c.per_node), c.intra_link, "", c.library_version, c.collective,
                          fmt::format("{:.0f}", c.bytes), number(c.microseconds), "", "",
                          c.in_place ? number(*c.in_place) : "", "", ""});
     return out;

@@ -47,6 +47,7 @@ struct ImportedCollective {
     double bytes = 0;
     double microseconds = 0;           ///< out of place, or however it was measured
     std::optional<double> in_place{};  ///< microseconds, where that was measured as well
+    std::string intra_link{};          ///< what is said of the links of a node; empty: nothing
 };
 
 /// What a foreign file held, and how many rows were left out for which reason.

@@ -37,7 +37,8 @@ void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTabl
                                    .per_node = log.ranks / log.hosts,
                                    .bytes = row.bytes.base(),
                                    .microseconds = row.out_of_place.value_or(*row.measured).in(units::us),
-                                   .in_place = in_place});
+                                   .in_place = in_place,
+                                   .intra_link = row.machine.intra_link});
     }
 }
 

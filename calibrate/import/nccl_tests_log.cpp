@@ -14,6 +14,7 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -65,6 +66,23 @@ Named named_in(std::string_view text) {
     }
     for (auto const& [spelling, collective] : spellings)
         if (text.find(spelling) != std::string_view::npos) return {std::string(collective), false};
+    return {};
+}
+
+/// What the environment variable is set to, as NCCL says it ("NCCL_ALGO set by environment to Ring.") or as a shell
+/// does
+/// ("NCCL_ALGO=Ring"); empty where the line does neither.
+std::string_view setting_in(std::string_view line, std::string_view variable) {
+    auto const at = line.find(variable);
+    if (at == std::string_view::npos) return {};
+    std::string_view rest = line.substr(at + variable.size());
+    for (std::string_view const sets : {" set by environment to ", "="})
+        if (rest.starts_with(sets)) {
+            rest.remove_prefix(sets.size());
+            rest.remove_prefix(std::min(rest.find_first_not_of("\"'"), rest.size()));
+            rest = rest.substr(0, rest.find_first_of(" \t\r\"'"));
+            return rest.ends_with('.') ? rest.substr(0, rest.size() - 1) : rest;
+        }
     return {};
 }
 
@@ -135,13 +153,20 @@ private:
 
     void read_head(std::string_view line, std::vector<std::string_view> const& words) {
         auto const has = [&](std::string_view text) { return line.find(text) != std::string_view::npos; };
-        Named const named = named_in(line);
+        // What the library says of itself ("NCCL_ALGO set by environment to allreduce:ring") names no test.
+        bool const is_message = message_position(words) < words.size();
+        Named named = named_in(line);
+        if (!named.as_program && (is_message || has("NCCL_ALGO"))) named = {};
         bool const rank = NcclTestsRanks::is_rank(words);
         bool const parameters = has("# nThread") || has("# Using devices");
         if ((rank || parameters || named.as_program || has("# nccl-tests version")) && has_sizes()) finish_run();
         if (parameters) ranks_ = {};  // of a start that failed, if there are any
-        if (!named.collective.empty() && (run_.collective.empty() || named.as_program))
+        // What stands behind the sizes of a run is about the next one, but for what the library says.
+        bool const is_of_next = has_sizes() && !is_message;
+        if (is_of_next && !named.collective.empty()) next_.collective = named.collective;
+        if (!has_sizes() && !named.collective.empty() && (run_.collective.empty() || named.as_program))
             run_.collective = named.collective;
+        find_settings(line, is_of_next ? next_ : run_);
         find_version(line);
         if (has("#wrong")) counts_wrong_ = true;
         if (rank) ranks_.add(line, words);
@@ -168,7 +193,7 @@ private:
             complete(row, run_id);
         std::string version = run_.library_version;
         runs_.push_back(std::move(run_));
-        run_ = {};
+        run_ = std::exchange(next_, {});
         run_.library_version = std::move(version);
         ranks_ = {};
         head_ = {};
@@ -206,6 +231,12 @@ private:
         if (auto const at = line.find(coded); at != std::string_view::npos)
             if (std::string const version = version_of_code(line.substr(at + coded.size())); !version.empty())
                 run_.library_version = version;
+    }
+
+    static void find_settings(std::string_view line, NcclTestsLog& run) {
+        if (auto const value = setting_in(line, "NCCL_NVLS_ENABLE"); !value.empty()) run.without_nvls = value == "0";
+        if (auto const value = setting_in(line, "NCCL_ALGO"); !value.empty() && leaves_out_nvls(value))
+            run.without_nvls = true;
     }
 
     [[noreturn]] void refuse(std::size_t number, std::string_view what) const {
@@ -309,7 +340,7 @@ private:
         row.collective = run_.collective;
         row.nranks = run_.ranks;
         row.machine = {.gpu = run_.device,
-                       .intra_link = {},
+                       .intra_link = run_.without_nvls ? "NVLS off" : "",
                        .inter_link = {},
                        .nodes = run_.hosts,
                        .gpus_per_node = run_.ranks / run_.hosts};
@@ -317,7 +348,8 @@ private:
 
     std::string name_;
     std::vector<NcclTestsLog> runs_;
-    NcclTestsLog run_;  ///< the one that is being read
+    NcclTestsLog run_;   ///< the one that is being read
+    NcclTestsLog next_;  ///< what is said of the one behind it before its head
     NcclTestsRanks ranks_;
     NcclTestsColumns head_;
     bool has_head_ = false;     ///< of its columns; else they are those of most versions

@@ -17,6 +17,7 @@ struct NcclTestsLog {
     std::string device;           ///< as the driver names it
     std::int64_t ranks = 0;       ///< of one group, where a run was split
     std::int64_t hosts = 0;
+    bool without_nvls = false;  ///< NCCL_NVLS_ENABLE=0, or an NCCL_ALGO that leaves NVLS out
     std::vector<CollectiveRow> rows;
     std::map<std::string, std::size_t> skipped;  ///< lines that were left out, by the reason
 };
@@ -31,7 +32,9 @@ std::string_view foreign_benchmark(std::string_view text);
 /// ("[1,0]<stdout>:", "0: ", a time, a pod, a logger's name) and colours are dropped: a line of a size is known by the
 /// type of its elements; other lines that are neither are skipped, as are what NCCL and other processes print into one:
 /// that size is left out, unless all its times stand before. The collective is the program's name
-/// ("all_reduce_perf") where one is printed; else the file's: one called all_gather.log is one. Times are the
+/// ("all_reduce_perf") where one is printed; else that of a title before its head ("=== all_gather ==="), which behind
+/// the sizes of a run is the next one's; else the file's: one called all_gather.log is one. Rows of a run that NCCL's
+/// environment keeps from NVLS say so in their intra_link. Times are the
 /// out-of-place and in-place columns in us, the lesser counts; sizes as printed. The last line of a run may be cut off.
 /// Left out with the reason are runs of separate processes, of one rank, of groups that differ, and with the
 /// processor's times.

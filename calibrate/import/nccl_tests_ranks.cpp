@@ -26,6 +26,36 @@ std::optional<std::int64_t> number_behind(Words const& words, std::string_view n
     return value;
 }
 
+/// The ranks under one name of a host.
+class NameOfHosts {
+public:
+    void add(std::string_view device, bool has_domain) {
+        ++ranks_;
+        is_known_ = is_known_ && !device.empty();
+        has_domains_ = has_domains_ && has_domain;
+        ++times_[device];
+    }
+
+    /// Of each host: one that has a device once has it a second time as the second. A bus alone is one of several PCI
+    /// domains, so that ranks which each see one device only may all have "device 0 [0x01]": they are of one host.
+    [[nodiscard]] std::vector<std::int64_t> ranks() const {
+        if (!is_known_ || (times_.size() == 1 && !has_domains_)) return {ranks_};
+        std::vector<std::int64_t> out;
+        for (auto const& [device, times] : times_) {
+            out.resize(std::max(out.size(), times));
+            for (std::size_t host = 0; host < times; ++host)
+                ++out[host];
+        }
+        return out;
+    }
+
+private:
+    std::int64_t ranks_ = 0;
+    bool is_known_ = true;
+    bool has_domains_ = true;
+    std::map<std::string_view, std::size_t> times_;  ///< that each device is listed
+};
+
 }  // namespace
 
 bool NcclTestsRanks::is_rank(Words const& words) {
@@ -33,10 +63,15 @@ bool NcclTestsRanks::is_rank(Words const& words) {
 }
 
 void NcclTestsRanks::add(std::string_view line, Words const& words) {
+    auto const bracket = line.find("] ");
+    std::string_view bus = line.substr(0, std::min(bracket, line.size()));
+    auto const opening = bus.rfind('[');
+    bus = bracket == std::string_view::npos || opening == std::string_view::npos ? "" : bus.substr(opening + 1);
     listed_.push_back({.rank = *number_behind(words, "Rank"),
                        .group = number_behind(words, "Group").value_or(0),
-                       .host = std::string(behind(words, "on"))});
-    auto const bracket = line.find("] ");
+                       .host = std::string(behind(words, "on")),
+                       .device = bus.empty() ? "" : fmt::format("{} {}", behind(words, "device"), bus),
+                       .has_domain = bus.find(':') != std::string_view::npos});
     if (bracket == std::string_view::npos || !device_.empty()) return;
     if (auto const device = line.find_first_not_of(' ', bracket + 1); device != std::string_view::npos)
         device_ = std::string(line.substr(device));
@@ -44,13 +79,17 @@ void NcclTestsRanks::add(std::string_view line, Words const& words) {
 
 NcclTestsRanks::Shape NcclTestsRanks::shape_of(std::int64_t group) const {
     Shape shape;
-    std::map<std::string_view, std::int64_t> hosts;
+    std::map<std::string_view, NameOfHosts> names;
     for (Listed const& one : listed_) {
         if (one.group != group) continue;
         ++shape.ranks;
-        shape.most = std::max(shape.most, ++hosts[one.host]);
+        names[one.host].add(one.device, one.has_domain);
     }
-    shape.hosts = static_cast<std::int64_t>(hosts.size());
+    for (auto const& [name, hosts] : names)
+        for (std::int64_t const ranks : hosts.ranks()) {
+            ++shape.hosts;
+            shape.most = std::max(shape.most, ranks);
+        }
     return shape;
 }
 

@@ -11,6 +11,7 @@ namespace sextant {
 ///
 ///   #  Rank  3 Group  0 Pid  123 on  node7 device  3 [0x9d] NVIDIA H100 80GB HBM3
 ///
+/// A device that one name lists again is of another host of that name ("localhost", containers).
 /// Groups (NCCL_TESTS_SPLIT) run at once, each its own collective; printed is the mean time of all.
 /// Source: nccl-tests src/util.cu, writeDeviceReport; src/common.cu, Allreduce.
 class NcclTestsRanks {
@@ -34,6 +35,8 @@ private:
         std::int64_t rank = 0;
         std::int64_t group = 0;
         std::string host;
+        std::string device;       ///< number and PCI bus; empty where the line does not say them
+        bool has_domain = false;  ///< the bus is one of a PCI domain ("0000:9d:00"), which no two of a host share
     };
     struct Shape {
         std::int64_t ranks = 0;

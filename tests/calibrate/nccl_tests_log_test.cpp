@@ -147,6 +147,74 @@ TEST_CASE("nccl-tests log: each run of a file has its own collective and ranks")
                       contains("busbw is 0.75 times algbw, not 1.5 as of all_reduce over 4 ranks"));
 }
 
+TEST_CASE("nccl-tests log: a title behind the sizes of a run is the next one's") {
+    auto const run = [](std::string const& title) {
+        return "=== " + title + " ===\n" + ranks +
+               "1048576 262144 float none -1 100.0 10.49 7.86 0 101.0 10.38 7.79 0\n" + "# Avg bus bandwidth : 7.8\n";
+    };
+    // All of them have (n - 1) / n: no column tells one from another.
+    std::vector<std::string> const titles{"all_gather", "Running reduce_scatter", "alltoall"};
+    for (char const* name : {"job.out", "all_gather.log"}) {
+        CAPTURE(name);
+        auto const runs = read_all(run(titles[0]) + run(titles[1]) + run(titles[2]) + "alltoall is done\n", name);
+        REQUIRE(runs.size() == 3);
+        CHECK(runs[0].collective == "all_gather");
+        CHECK(runs[1].collective == "reduce_scatter");
+        CHECK(runs[2].collective == "alltoall");
+    }
+    // The nearer of two titles, and a program before either; what the library says between sizes is no title.
+    auto const ends = read_all(run("all_gather") + "all_gather is done\n" + run("reduce_scatter") +
+                                   "node-a:1:1 [0] NCCL INFO AllReduce: opCount 4\n" + "./alltoall_perf -b 8\n" +
+                                   run("reduce_scatter"),
+                               "job.out");
+    REQUIRE(ends.size() == 3);
+    CHECK(ends[1].collective == "reduce_scatter");
+    CHECK(ends[2].collective == "alltoall");
+}
+
+TEST_CASE("nccl-tests log: rows of a run whose environment has NVLS switched off say so, and of no other") {
+    auto const nvls = [](std::string const& lines) {
+        NcclTestsLog const log = read(ranks + lines + sizes);
+        CHECK((log.rows.back().machine.intra_link == "NVLS off") == log.without_nvls);
+        return !log.without_nvls;
+    };
+    std::string const info = "node-a:12:34 [0] NCCL INFO ";
+    CHECK_FALSE(nvls(info + "NCCL_NVLS_ENABLE set by environment to 0.\n"));
+    CHECK(nvls(info + "NCCL_NVLS_ENABLE set by environment to 1.\n"));
+    CHECK_FALSE(nvls(info + "NCCL_ALGO set by environment to Ring\n"));
+    CHECK_FALSE(nvls(info + "NCCL_ALGO set by environment to ^NVLS,CollNetDirect\n"));
+    CHECK(nvls(info + "NCCL_ALGO set by environment to NVLS,Ring\n"));
+    CHECK(nvls(info + "NCCL_ALGO set by environment to allgather:ring\n"));
+    CHECK(nvls(""));
+    auto const runs =
+        read_all("mpirun -x NCCL_NVLS_ENABLE=0 ./all_reduce_perf\n" + std::string(ranks) + sizes +
+                     "mpirun ./all_reduce_perf\n" + ranks + sizes + "export NCCL_ALGO=\"Tree,Ring\"\n" + ranks + sizes,
+                 "all_reduce.log");
+    REQUIRE(runs.size() == 3);
+    CHECK(runs[0].without_nvls);
+    CHECK_FALSE(runs[1].without_nvls);
+    CHECK(runs[2].without_nvls);
+}
+
+TEST_CASE("nccl-tests log: a device that one name lists again is of another host of that name") {
+    auto const list = [](std::string const& bus, int hosts) {
+        std::string out = "# nThread 1 nGpus 1 minBytes 8 maxBytes 32 step: 2(factor)\n";
+        for (int rank = 0; rank < 4; ++rank) {
+            int const device = rank % (4 / hosts);
+            out += "#  Rank " + std::to_string(rank) + " Group 0 Pid 1 on localhost device " + std::to_string(device) +
+                   " [" + bus + std::to_string(device) + "] NVIDIA H100 80GB HBM3\n";
+        }
+        return out + std::string(ranks).substr(std::string(ranks).find("NCCL version"));
+    };
+    for (char const* bus : {"0x1", "0000:1"}) {
+        CHECK(read(list(bus, 2) + sizes).hosts == 2);
+        CHECK(read(list(bus, 1) + sizes).hosts == 1);
+    }
+    CHECK(read(list("0000:1", 4) + sizes).hosts == 4);
+    // Each rank sees one device, in PCI domains of their own that an older nccl-tests does not print.
+    CHECK(read(list("0x1", 4) + sizes).hosts == 1);
+}
+
 TEST_CASE("nccl-tests log: programs without a model are named, not taken for others") {
     for (std::string const program : {"reduce", "gather", "scatter", "hypercube"})
         CHECK(read("./" + program + "_perf -b 8\n" + ranks + sizes, "x.out").collective == program);
