@@ -88,6 +88,12 @@ constexpr Unit units_known[] = {
     {"$", money, 1},
 };
 
+/// Bits as network vendors abbreviate them, in rates alone: an amount of "16 Gb" may be of either.
+constexpr Unit bits_of_rates[] = {
+    {"b", data, 1.0 / 8},  {"Kb", data, 1e3 / 8}, {"kb", data, 1e3 / 8},
+    {"Mb", data, 1e6 / 8}, {"Gb", data, 1e9 / 8}, {"Tb", data, 1e12 / 8},
+};
+
 /// How a dimension is called in a message, and what may be written for it.
 struct DimensionText {
     Dimension dimension;
@@ -122,18 +128,22 @@ std::string quoted(std::string_view text) {  // a pasted file is not shown whole
     return text.size() <= longest ? std::string(text) : std::string(text.substr(0, longest)) + "...";
 }
 
-std::optional<Unit> single_unit(std::string_view name) {
-    for (auto const& unit : units_known)
+std::optional<Unit> unit_of(std::span<Unit const> units, std::string_view name) {
+    for (auto const& unit : units)
         if (unit.name == name) return unit;
     return std::nullopt;
 }
+
+std::optional<Unit> single_unit(std::string_view name) { return unit_of(units_known, name); }
 
 /// The unit of `name`, of the form `GB` or `GB/s`.
 std::optional<Unit> find_unit(std::string_view name) {
     auto const slash = name.find('/');
     if (slash == std::string_view::npos) return single_unit(name);
-    auto const above = single_unit(trimmed(name.substr(0, slash)));
+    auto above = single_unit(trimmed(name.substr(0, slash)));
     auto const below = single_unit(trimmed(name.substr(slash + 1)));
+    if (!above && below && below->dimension == time_dimension)
+        above = unit_of(bits_of_rates, trimmed(name.substr(0, slash)));
     if (!above || !below) return std::nullopt;
     Unit unit{name, above->dimension, above->factor / below->factor};
     for (std::size_t i = 0; i < unit.dimension.size(); ++i)

@@ -11,7 +11,7 @@ namespace sextant {
 ///
 /// Units: data `B KB MB GB TB PB KiB MiB GiB TiB bit Kbit Mbit Gbit Tbit`; time `s ms us ns min h day`; work
 /// `FLOP ... PFLOP EFLOP` (and `OP`); money `USD` or `$`; a rate is `<unit>/<time unit>`, and
-/// `GFLOPS`/`TFLOPS`/`PFLOPS` (and `TOPS`, `Gbps`) read as per second; `$2.50/h` is `2.50 USD/h`.
+/// `GFLOPS`/`TFLOPS`/`PFLOPS` (and `TOPS`, `Gbps`) read as per second, `Gb/s` as bits; `$2.50/h` is `2.50 USD/h`.
 /// Units are case-sensitive (`GB` and `Gbit` differ by eight). Instantiated for the named quantities of
 /// `core/units.hpp`.
 /// @throws InputError naming `where`, the text and the units that are allowed: no number, no unit, a

@@ -13,6 +13,9 @@ TEST_CASE("parse_quantity reads every prefix and rate of the documentation") {
     CHECK(parse_quantity<BytesPerSecond>("3.35 TB/s", "x").base() == Approx(3.35e12));
     CHECK(parse_quantity<BytesPerSecond>("400 Gbit/s", "x").base() == Approx(50e9));
     CHECK(parse_quantity<BytesPerSecond>("400Gbps", "x").base() == Approx(50e9));
+    CHECK(parse_quantity<BytesPerSecond>("400 Gb/s", "x").base() == Approx(50e9));
+    CHECK(parse_quantity<BytesPerSecond>("0.4Tb/s", "x").base() == Approx(50e9));
+    CHECK(parse_quantity<BytesPerSecond>("100 Mb/s", "x").base() == Approx(12.5e6));
     CHECK(parse_quantity<Bytes>("80 GiB", "x") == 80 * GiB);
     CHECK(parse_quantity<Bytes>("70GB", "x") == 70 * GB);
     CHECK(parse_quantity<FlopsPerSecond>("989.4 TFLOP/s", "x").base() == Approx(989.4e12));
@@ -43,6 +46,7 @@ TEST_CASE("parse_quantity names the place, the text and what is allowed when it 
     refused("3 GB", "an amount of data");
     refused("3 TFLOP/s", "a rate of work");
     refused("3 gb/s", "did you mean 'GB/s'");
+    CHECK_THROWS_WITH(parse_quantity<Bytes>("16 Gb", "x"), contains("unknown unit 'Gb'"));  // GB of memory, or Gbit
     refused("3 GB/", "unknown unit");
     refused("3 GB/s/s", "unknown unit");
     refused("-3 GB/s", "negative");
