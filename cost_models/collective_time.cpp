@@ -20,6 +20,7 @@ constexpr double tree_bandwidth_fraction = 0.92;
 struct Fabric {
     double n, m, domains;
     Seconds base, hop_up, hop_out;
+    BytesPerSecond links;   ///< of one rank inside its domain, as far as rings reach them
     BytesPerSecond ring;    ///< bus bandwidth of ring collectives
     BytesPerSecond out;     ///< NIC rate of one rank that ring traffic reaches; zero inside one domain
     double beyond_pod = 0;  ///< share of what the NICs send that leaves the pod
@@ -35,9 +36,11 @@ Fabric fabric_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement
              .base = up.base_latency.value,
              .hop_up = up.hop_latency.value,
              .hop_out = {},
-             .ring = up.bandwidth.value * up.ring_efficiency.value,
+             .links = up.bandwidth.value * up.ring_efficiency.value,
+             .ring = {},
              .out = {}};
-    if (up.kind == ScaleUpKind::mesh) f.ring *= reached_of_mesh(nccl_machine(cluster), kind, group);
+    if (up.kind == ScaleUpKind::mesh) f.links *= reached_of_mesh(nccl_machine(cluster), kind, group);
+    f.ring = f.links;
     if (group.domains > 1) {
         if (!cluster.scale_out)
             throw InputError(
@@ -169,6 +172,14 @@ CollectiveCurve ring_and_tree_curve(ClusterSpec const& cluster, CollectiveKind k
         BytesPerSecond rate = cluster.scale_up.bandwidth.value * in_network->value;
         if (f.domains > 1) rate = std::min(rate, f.entries * f.out);
         curve.add(f.base + 2 * levels * f.hop_out + 2 * f.hop_up, steps / f.n / rate);
+    }
+    if (kind == CollectiveKind::all_reduce && f.domains > 1 && cluster.scale_out->in_network_reduction_efficiency) {
+        // In the switches between domains: what a domain has goes out once, and what a rank has up and down its links.
+        ScaleOutNetwork const& out = *cluster.scale_out;
+        SecondsPerByte slope =
+            f.slowdown / (f.entries * out.bandwidth.value * out.in_network_reduction_efficiency->value);
+        if (f.m > 1) slope = std::max(slope, 2 * (f.m - 1) / f.m / f.links);
+        curve.add(f.base + 2 * (f.m - 1) * f.hop_up + 2 * f.hop_out, slope);
     }
     return curve;
 }

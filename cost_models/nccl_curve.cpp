@@ -180,6 +180,15 @@ void add_in_switch(CollectiveCurve& curve, NcclMachine const& machine, Terms con
                     std::max(under_tree, 1 / (t.nics * machine.sharp)));
 }
 
+/// Through the switches between domains, with chains inside them.
+void add_collnet(CollectiveCurve& curve, NcclMachine const& machine, Terms const& t, double ring_up,
+                 ScaleOutConstants const& out) {
+    Seconds const latency = t.base[simple] + t.added + 2 * ((t.m - 1) * t.hop[simple] + t.tree_hop[simple]);
+    SecondsPerByte slope = 1 / (t.nics * machine.sharp);
+    if (t.m > 1) slope = std::max(slope, 2 / (t.links * (t.paths * ring_up)));
+    add_chunked(curve, {{}, out.small_latency, out.small_rate}, latency, slope);
+}
+
 void add_pat(CollectiveCurve& curve, Terms const& t) {
     Seconds const latency = t.base[simple] + t.added + t.levels * t.tree_hop[simple] * pat_hop + t.n * pat_rank;
     curve.add(latency, (t.n - 1) / t.n / (t.nics * (t.ring_out * pat_rate)));
@@ -288,6 +297,7 @@ CollectiveCurve nccl_curve(NcclMachine const& machine, CollectiveKind kind, Grou
     add_rings(curve, ring_chunks(t, up, out), t, kind, machine.ring_up, copies_of(kind, up));
     if (kind == CollectiveKind::all_reduce) {
         if (group.domains > 1) add_trees(curve, {{}, out->small_latency, out->small_rate}, t, machine.ring_up, *out);
+        if (group.domains > 1 && machine.sharp > 0) add_collnet(curve, machine, t, machine.ring_up, *out);
         if (machine.adds_in_switch && up.nvls > 0 && group.ranks_per_domain > 2)
             add_in_switch(curve, machine, t, up, out);
     } else if (kind != CollectiveKind::broadcast && group.domains > 1 && group.ranks_per_domain == 1) {

@@ -40,9 +40,9 @@ NcclMachine nccl_machine(ClusterSpec const& cluster);
 ///   children).
 /// - NVLS: nvls_base; slope (1 + nvls_share / n) / (nvls B). NVLSTree: nvls_base + added + 2 log2(N) nvls_tree_hop;
 ///   slope the slower of NVLS at nvls_inside of its rate and w / (m tree W).
-/// - CollNet/SHARP, where the cluster has it: nvls_base + added + 2 nvls_tree_hop; slope the slower of NVLS and 1 / (m
-/// W
-///   efficiency).
+/// - CollNet/SHARP, where the cluster has it: base_simple + added + 2 ((m - 1) hop_simple + tree_hop_simple); slope the
+///   slower of 2 / (ring B) and 1 / (m W efficiency). With NVLS also nvls_base + added + 2 nvls_tree_hop; slope the
+///   slower of NVLS and 1 / (m W efficiency).
 /// In a mesh, rings and trees over domains have m / (m - 1) of B: they pass m - 1 links between the m ranks of a
 /// domain.
 /// - PAT (one rank per domain, gather and scatter): base_simple + added + log2(N) tree_hop_simple / 3.5; 0.75 of the

@@ -40,6 +40,8 @@ void add_scale_out(Assumptions& list, ClusterSpec const& cluster) {
     list.add(owner, "bandwidth", out.bandwidth);
     list.add(owner, "ring_efficiency", out.ring_efficiency);
     list.add(owner, "all_to_all_efficiency", out.all_to_all_efficiency);
+    if (out.in_network_reduction_efficiency)
+        list.add(owner, "in_network_reduction_efficiency", *out.in_network_reduction_efficiency);
     list.add(owner, "base_latency", out.base_latency);
     list.add(owner, "hop_latency", out.hop_latency);
 }

@@ -62,6 +62,23 @@ void set_efficiency(Sourced<double>& value, double fitted, NetworkModel::Part co
     value = {fitted, part.basis, "network calibration " + part.calibration};
 }
 
+/// What a class says of reductions in the switch gives way to the cluster file's bus bandwidth of a whole domain, where
+/// that is known: 2 (n - 1) / n over a + b / n, with a = 1 / nvls and b = nvls_share / nvls. Both are scaled alike, but
+/// that groups of eight of a rack keep what the class has, as far as b stays above 0: they reach more than the rack.
+void keep_known_reduction(ScaleUpConstants& up, ClusterSpec const& cluster) {
+    constexpr double node = 8;  // of the runs that classes are fitted to
+    auto const& known = cluster.scale_up.in_network_reduction_efficiency;
+    if (!known || !is_known(*known) || !(up.nvls > 0) || cluster.domain_size <= 2) return;
+    auto const n = static_cast<double>(cluster.domain_size);
+    auto const slope_of_class = [&](double ranks) { return (1 + up.nvls_share / ranks) / up.nvls; };
+    double const slope = 2 * (n - 1) / n / known->value;
+    double b = slope / slope_of_class(n) * up.nvls_share / up.nvls;
+    if (n > node) b = std::clamp((slope_of_class(node) - slope) / (1 / node - 1 / n), 0.0, b);
+    double const a = slope - b / n;
+    up.nvls = 1 / a;
+    up.nvls_share = b / a;
+}
+
 enum class Network { scale_up, scale_out };
 
 /// Corrections and intervals of one of the two networks.
@@ -85,6 +102,7 @@ void apply(ClusterSpec& cluster, NetworkCalibration const* own, std::span<Networ
     auto model = std::make_shared<NetworkModel>();
     model->up = chosen.calibration->scale_up->constants;
     model->up_part = part_of(*chosen.calibration, chosen.range);
+    if (chosen.range == CalibrationRange::by_class) keep_known_reduction(model->up, cluster);
     take_rest(*model, *chosen.calibration, chosen.range, Network::scale_up);
     if (chosen.range != CalibrationRange::by_class ||
         has_efficiencies_of(chosen.calibration->scale_up->scope, cluster)) {

@@ -85,6 +85,8 @@ std::vector<ProfileValue> values_of(ClusterSpec const& cluster) {
         list.add("bandwidth", out.bandwidth);
         list.add("ring_efficiency", out.ring_efficiency);
         list.add("all_to_all_efficiency", out.all_to_all_efficiency);
+        if (out.in_network_reduction_efficiency)
+            list.add("in_network_reduction_efficiency", *out.in_network_reduction_efficiency);
         list.add("base_latency", out.base_latency);
         list.add("hop_latency", out.hop_latency);
         list.add("oversubscription", out.oversubscription);

@@ -223,6 +223,20 @@ TEST_CASE("in-network reduction sends the data up and down once", "[INV-17]") {
           collective_curve(cluster(), CollectiveKind::all_gather, node).time(1 * units::GB));
 }
 
+TEST_CASE("plain model: switches between domains take what a domain has once") {
+    ClusterSpec machine = cluster();
+    machine.scale_out->in_network_reduction_efficiency = known(0.9);
+    GroupPlacement const group = place_group(512, 1, 8);
+    auto const rate = [&](ClusterSpec const& on, CollectiveKind kind) {
+        return 1 / collective_curve(on, kind, group).asymptotic_slope().base();
+    };
+    double const nics = 8 * machine.scale_out->bandwidth.value.base() * 0.9;
+    double const links = machine.scale_up.bandwidth.value.base() * machine.scale_up.ring_efficiency.value;
+    CHECK(rate(machine, CollectiveKind::all_reduce) == Approx(std::min(nics, links / (2 * 7.0 / 8))));
+    CHECK(rate(machine, CollectiveKind::all_reduce) > rate(cluster(), CollectiveKind::all_reduce));
+    CHECK(rate(machine, CollectiveKind::all_gather) == rate(cluster(), CollectiveKind::all_gather));
+}
+
 TEST_CASE("a larger group on the same fabric is never faster", "[INV-18]") {
     ClusterSpec const machine = cluster();
     for (CollectiveKind const kind : kinds)

@@ -186,6 +186,24 @@ TEST_CASE("nccl_curve: the switch adds where it can, over several domains too") 
           time(CollectiveKind::all_reduce, 512, 4 * units::GiB, with));
 }
 
+TEST_CASE("nccl_curve: switches between domains add where those of a domain cannot, at their efficiency") {
+    NcclMachine without = machine();
+    without.links = 100 * without.nic;
+    NcclMachine sharp = without;
+    sharp.sharp = 0.9;
+    for (std::int64_t const ranks : {16, 64, 512})
+        CHECK(time(CollectiveKind::all_reduce, ranks, 4 * units::GiB, sharp) <
+              time(CollectiveKind::all_reduce, ranks, 4 * units::GiB, without));
+    CHECK(time(CollectiveKind::all_reduce, 8, 4 * units::GiB, sharp) ==
+          time(CollectiveKind::all_reduce, 8, 4 * units::GiB, without));
+    CHECK(time(CollectiveKind::all_gather, 64, 4 * units::GiB, sharp) ==
+          time(CollectiveKind::all_gather, 64, 4 * units::GiB, without));
+    // What a domain has goes out once, however many domains there are.
+    double const bytes = 256e9;
+    CHECK(bytes / time(CollectiveKind::all_reduce, 512, bytes * units::B, sharp).base() ==
+          Approx(8 * sharp.nic.base() * 0.9).epsilon(0.01));
+}
+
 TEST_CASE("nccl_curve: time and bandwidth grow with the bytes, and time with the ranks") {
     NcclMachine m = machine();
     m.adds_in_switch = true;

@@ -76,6 +76,18 @@ TEST_CASE("each value of each profile that ships says where it comes from") {
     }
 }
 
+TEST_CASE("values_of: reductions in both networks of a cluster are listed where it has them") {
+    auto const lists = [](ClusterSpec const& cluster, std::string_view key) {
+        auto const values = values_of(cluster);
+        return std::any_of(values.begin(), values.end(), [&](ProfileValue const& value) { return value.key == key; });
+    };
+    ClusterSpec cluster = find_cluster("h100-sxm", "test");
+    CHECK(lists(cluster, "scale_up.in_network_reduction_efficiency"));
+    CHECK_FALSE(lists(cluster, "scale_out.in_network_reduction_efficiency"));
+    cluster.scale_out->in_network_reduction_efficiency = {0.9, Basis::measured, "own log"};
+    CHECK(lists(cluster, "scale_out.in_network_reduction_efficiency"));
+}
+
 TEST_CASE("no two profiles of a kind share a name or an alias") {
     auto const check_distinct = [](auto const& entries) {
         std::set<std::string> seen;

@@ -203,6 +203,35 @@ TEST_CASE("network model: what a cluster file measured stays when only the class
                     InputError);
 }
 
+TEST_CASE("network model: a known bus bandwidth of the switch is that of a whole domain when only the class is known") {
+    for (Basis const basis : {Basis::measured, Basis::fitted, Basis::assumed}) {
+        ClusterSpec mine = fixtures::cluster();
+        mine.scale_up.in_network_reduction_efficiency = {0.6, basis, "own log"};
+        apply_network_calibrations(mine, all_network_calibrations());
+        ScaleUpConstants const& up = mine.network_model->up;
+        auto const n = static_cast<double>(mine.domain_size);
+        double const reached = 2 * (n - 1) / n * up.nvls / (1 + up.nvls_share / n);
+        CHECK((reached == Approx(0.6)) == (basis != Basis::assumed));
+    }
+    // A rack that reaches less than its class says of as many: groups of eight lose less, and constants stay in bounds.
+    ClusterSpec rack = fixtures::cluster();
+    rack.domain_size = 72;
+    apply_network_calibrations(rack, all_network_calibrations());
+    ScaleUpConstants const of_class = rack.network_model->up;
+    rack.scale_up.in_network_reduction_efficiency = {0.9, Basis::measured, "own log"};
+    apply_network_calibrations(rack, all_network_calibrations());
+    auto const reached = [](ScaleUpConstants const& up, double n) {
+        return 2 * (n - 1) / n * up.nvls / (1 + up.nvls_share / n);
+    };
+    ScaleUpConstants const& up = rack.network_model->up;
+    CHECK(reached(up, 72) == Approx(0.9));
+    CHECK(up.nvls_share >= 0);
+    CHECK(reached(of_class, 8) > reached(up, 8));
+    CHECK(reached(up, 8) > reached(of_class, 8) * 0.9 / reached(of_class, 72));
+    ClusterSpec own = find_cluster("h100-sxm", "test");  // has constants of its own
+    CHECK(own.network_model->up.nvls == shipped("h100-nvswitch").scale_up->constants.nvls);
+}
+
 TEST_CASE("network model: of machines unlike those of its rows a class leaves the efficiencies, and has all else") {
     struct Machine {
         char const* name;
