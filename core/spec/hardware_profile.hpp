@@ -59,7 +59,7 @@ struct AcceleratorProfile {
     /// Peak of matrix products in this format; fp32 without an entry of its own runs on the vector units.
     /// @throws InputError naming the precisions this device has.
     [[nodiscard]] Sourced<FlopsPerSecond> const& peak_of(Precision precision) const;
-    /// Whether its matrix units multiply in this format.
+    /// Whether it multiplies in this format: on its matrix units, fp32 also on its vector units.
     [[nodiscard]] bool multiplies(GemmFormat const& format) const;
     /// Peak of matrix products in this format. @throws InputError: as above, or that there is no peak of int8.
     [[nodiscard]] Sourced<FlopsPerSecond> const& peak_of(GemmFormat const& format) const;
