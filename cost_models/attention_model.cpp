@@ -12,7 +12,6 @@ namespace {
 
 constexpr double tile = 128;               ///< queries and keys of a tile
 constexpr std::int64_t narrow_group = 32;  ///< heads per key-value head that narrow kernels take
-constexpr double most_heating = 1e13;      ///< flop: the largest measured calls, beyond which nothing changes any more
 
 template <class Index>
 struct Values {

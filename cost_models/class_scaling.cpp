@@ -40,6 +40,21 @@ void scale_decode_compute(std::span<double> constants, ClassProfile const& of_cl
     efficiency = std::max(efficiency, std::min(1.0, efficiency * more));
 }
 
+double flops_per_joule(AcceleratorProfile const& accelerator) {
+    double const watts = accelerator.power_watts.value;
+    return watts > 0 ? accelerator.peak_of(two_byte_precision(accelerator)).value.base() / watts : 0;
+}
+
+void scale_heat(std::span<double> constants, ClassProfile const& of_class, AcceleratorProfile const& accelerator) {
+    constexpr double stated_work = 2.0 * 8192 * 8192 * 8192;
+    double const own = flops_per_joule(accelerator);
+    if (own <= 0 || of_class.flops_per_joule <= own) return;
+    double& heat = constants[static_cast<std::size_t>(GemmConstant::heat)];
+    double const before = heat_factor(heat, stated_work);
+    heat = 1 + (heat - 1) * own / of_class.flops_per_joule;
+    constants[static_cast<std::size_t>(GemmConstant::efficiency)] *= heat_factor(heat, stated_work) / before;
+}
+
 double efficiency_for(double stated, GemmFormat const& format, KernelRates const& rates,
                       std::span<double const> constants) {
     constexpr GemmShape large{.m = 8192, .n = 8192, .k = 8192};

@@ -160,6 +160,7 @@ double profile_scale(Choice const& choice, double efficiency, double start, doub
 
 /// The estimate and its interval no quicker than this.
 void keep_above(KernelEstimate& estimate, Seconds least) {
+    estimate.least = std::max(estimate.least, least);
     estimate.time = std::max(estimate.time, least);
     estimate.factors.low = std::max(estimate.factors.low, std::min(1.0, least / estimate.time));
 }
@@ -171,13 +172,19 @@ void keep_below_peak(KernelEstimate& estimate, double work, double peak, Choice 
     keep_above(estimate, work / (peak * share) * units::s);
 }
 
-/// Of the memory bandwidth, what a decode reads that begins with nothing in the cache. Source: the most that 490
-/// decodes of over 0.4 GB reach on H100, H200, B200 and L40S is 0.96. Those of the A100's table go up to 1.69 where
-/// heads share keys and values, so that they cannot have read what they say.
+/// Of the memory bandwidth, what a decode or product reads that begins with nothing in the cache. Source: the most that
+/// 490 decodes of over 0.4 GB reach on H100, H200, B200 and L40S is 0.96, and 655 products with weights of over eight
+/// times the cache 0.90. Decodes of the A100's table go up to 1.69 where heads share keys and values, so that they
+/// cannot have read what they say.
 constexpr double most_of_bandwidth = 0.95;
 
-void keep_within_bandwidth(KernelEstimate& estimate, DecodeAttention const& shape, KernelRates const& rates) {
-    keep_above(estimate, cache_bytes(shape).base() / (rates.bandwidth * most_of_bandwidth) * units::s);
+void keep_within_bandwidth(KernelEstimate& estimate, Bytes least_read, KernelRates const& rates) {
+    keep_above(estimate, least_read.base() / (rates.bandwidth * most_of_bandwidth) * units::s);
+}
+
+/// Weights of a product, which come from memory where nothing is cached.
+Bytes weight_bytes(GemmShape const& shape, GemmFormat const& format) {
+    return format.right * static_cast<double>(shape.groups * shape.n) * static_cast<double>(shape.k) * units::B;
 }
 
 /// Of NVIDIA's GPUs those since Volta have them; a processor's are not told apart from its vector units.
@@ -198,11 +205,15 @@ double large_efficiency_of(Choice const& choice, GemmFormat const& format) {
 /// of formats that quantise have that in them, and so have the shares that profiles of a measured generation state.
 /// Of other generations the ratio alone counts: steps on MI300X and MI325X are nearer to it (a source left out: 95 %
 /// within 14 %) than to the share that their profiles state (28 %).
-void scale_products(Choice& choice, GemmFormat const& format, KernelRates const& rates, double stated) {
+void scale_products(Choice& choice, GemmFormat const& format, KernelRates const& rates,
+                    AcceleratorProfile const& accelerator) {
+    double const stated = accelerator.gemm_efficiency_of(format.precision);
     auto& efficiency = choice.values[static_cast<std::size_t>(GemmConstant::efficiency)];
     double const reached = large_efficiency_of(choice, format);
+    bool const of_generation = choice.of_class() && choice.keep->generation != "*";
+    if (of_generation) scale_heat(choice.changeable(), choice.keep->profile, accelerator);
     efficiency *= profile_scale(choice, stated, efficiency, reached);
-    if (!choice.of_class() || choice.keep->generation == "*") return;
+    if (!of_generation) return;
     efficiency = std::min(1.0, efficiency);
     if (choice.gridded || !format.quantises || reached <= 0) return;
     efficiency = efficiency_for(stated * choice.fit->large_efficiency / reached, format, rates, choice.constants());
@@ -211,9 +222,12 @@ void scale_products(Choice& choice, GemmFormat const& format, KernelRates const&
 /// Products of one launch by the constants and grids of the choice.
 KernelEstimate product_estimate(GemmShape const& shape, GemmFormat const& format, KernelRates const& rates,
                                 Choice const& choice, GemmUse const& use, Quantising quantising) {
+    bool const quantises = quantising == Quantising::included && format.quantises;
+    Seconds const beside = quantises ? quantise_model(shape, rates, choice.constants()) : Seconds{};
+    // Grids of products alone say nothing of quantising.
+    bool const in_grids = choice.fit == nullptr || choice.fit->with_quantising;
     Seconds time = gemm_model(shape, format, rates, choice.constants(), use);
-    if (quantising == Quantising::included && format.quantises)
-        time += quantise_model(shape, rates, choice.constants());
+    if (in_grids) time += beside;
     KernelEstimate out = finish(time, choice, gemm_coordinates(shape));
     if (shape.groups > 1) {  // the grids belong to single products
         out.time = time;
@@ -221,9 +235,11 @@ KernelEstimate product_estimate(GemmShape const& shape, GemmFormat const& format
     } else if (choice.gridded && !choice.fit->waves.empty()) {
         out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
     }
+    if (!in_grids) out.time += beside;
     double const work =
         2 * static_cast<double>(shape.groups * shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
     keep_below_peak(out, work, rates.peak, choice);
+    if (use.cache == CacheState::cold) keep_within_bandwidth(out, weight_bytes(shape, format), rates);
     return out;
 }
 
@@ -309,7 +325,7 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
         return finish(host_gemm_model(shape, format, rates, host.constants(), use), host, gemm_coordinates(shape));
     }
     Choice choice = choose(accelerator, KernelKind::gemm, format.name);
-    scale_products(choice, format, rates, accelerator.gemm_efficiency_of(format.precision));
+    scale_products(choice, format, rates, accelerator);
     KernelEstimate out = product_estimate(shape, format, rates, choice, use, quantising);
     if (!choice.of_class() || !choice.gridded || shape.groups > 1) return out;
     // Where another device's libraries are slow for a few shapes: rows added to fill a tile cost this one no less time.
@@ -348,14 +364,25 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
 
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,
                                AcceleratorProfile const& accelerator, CacheState cache, GroupedHeads kernels) {
+    constexpr auto blocks_per_processor = static_cast<std::size_t>(DecodeConstant::blocks_per_processor);
     DecodeSharing const sharing = sharing_of(shape, kernels);
     std::string const full = std::string(variant) + "/" + std::string(name_of(sharing));
     Choice choice = choose(accelerator, KernelKind::decode, full);
     if (choice.of_class()) scale_decode_compute(choice.changeable(), choice.keep->profile, accelerator);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
-    KernelEstimate out = finish(decode_model(shape, rates, choice.constants(), cache, sharing), choice,
-                                decode_coordinates(shape, sharing));
-    if (cache == CacheState::cold) keep_within_bandwidth(out, shape, rates);
+    auto const estimate = [&](DecodeAttention const& of) {
+        return finish(decode_model(of, rates, choice.constants(), cache, sharing), choice,
+                      decode_coordinates(of, sharing));
+    };
+    KernelEstimate out = estimate(shape);
+    if (sharing == DecodeSharing::unshared) {
+        double const slots = rates.processors * choice.values[blocks_per_processor];
+        for (DecodeAttention more = shape; static_cast<double>(more.batch * more.heads) < slots;) {
+            more.batch = std::max(more.batch + 1, more.batch * 5 / 4);
+            out.time = std::min(out.time, estimate(more).time);
+        }
+    }
+    if (cache == CacheState::cold) keep_within_bandwidth(out, cache_bytes(shape), rates);
     return out;
 }
 

@@ -32,6 +32,7 @@ struct KernelEstimate {
     Seconds time;
     TimeInterval factors;
     KernelSupport support = KernelSupport::assumed;
+    Seconds least{};  ///< below which peak or memory let no time fall, whatever the interval
 };
 
 /// assumed: where no fit of this kernel or its class says how far its times are off.
@@ -43,7 +44,9 @@ enum class Quantising : std::uint8_t { apart, included };
 /// Matrix products of one launch, by `gemm_model` with the device's fitted constants and residual. A device without
 /// measurements in bf16 gets those in fp16, and the other way round, where its peak is the same in both; one without
 /// measurements of its own gets the constants of its class, its rate scaled by `gemm_efficiency` against that of the
-/// class. A processor's products (generation "cpu") are those of `host_gemm_model`.
+/// class, and in a measured generation what heat takes by its flop per joule. With nothing in the cache no quicker than
+/// memory brings the weights. Grids of a fit whose rows held no quantising leave that alone. A processor's products
+/// (generation "cpu") are those of `host_gemm_model`.
 /// @throws InputError when the device has no peak for the format.
 KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
                                 GemmUse const& use, Quantising quantising = Quantising::apart);
@@ -55,7 +58,9 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
                                 PrefillUse const& use);
 
 /// One decode step of attention in a variant "bf16/bf16", by `decode_model`; with nothing in the cache no quicker than
-/// memory brings the keys and values.
+/// memory brings the keys and values. Where heads share nothing, no slower than with more sequences, as far as more of
+/// them find free multiprocessors: what merging the parts of few sequences costs there (few rows say it) is no reason
+/// to cut them.
 /// @param kernels which groups of heads the kernels share the keys and values among
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,
                                AcceleratorProfile const& accelerator, CacheState cache,

@@ -4,6 +4,11 @@
 
 namespace sextant {
 
+/// Work of a call beyond which heat slows it no more, in flop: products of 1e13 to 1e14 run at what those of 1e12 to
+/// 1e13 reach (H100 742 and 722 TFLOP/s in bf16, L40S 185 and 200), and attention likewise.
+/// Source: AIConfigurator's tables (github.com/ai-dynamo/aiconfigurator).
+inline constexpr double most_heating = 1e13;
+
 /// What the kernel models need to know of a device, in base units.
 struct KernelRates {
     double peak = 0;        ///< FLOP/s of the format, dense

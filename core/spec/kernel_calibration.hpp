@@ -50,6 +50,9 @@ struct KernelFit {
     double large_efficiency = 0;                 ///< median fraction of peak of the largest shapes; 0: not known
     /// Of prefill: `attention_forward_efficiency` of the devices measured, their median; 0: not stated.
     double profile_efficiency = 0;
+    /// Of products in a format that quantises: whether the rows hold the quantising, to which the grids belong then.
+    bool with_quantising = true;
+    std::int64_t doubted = 0;          ///< rows of attention too far from the others for the residual to follow them
     std::int64_t rows = 0;             ///< that the constants were fitted to
     std::vector<std::string> sources;  ///< of its rows; empty: all of the calibration's
     std::vector<std::uint32_t> seen;   ///< their shapes, each a `shape_mark`, ascending; empty: not stated
@@ -70,7 +73,8 @@ inline constexpr std::string_view flash_attention_2 = "sdpa_flash";
 /// scales the constants of the class. 0: not stated, nothing is scaled.
 struct ClassProfile {
     double memory_efficiency = 0;
-    double vector_share = 0;  ///< vector peak over that of products in two bytes
+    double vector_share = 0;     ///< vector peak over that of products in two bytes
+    double flops_per_joule = 0;  ///< peak of products in two bytes over the power
 };
 
 /// What the profile said of a device when its kernels were fitted: rates are fractions of these.

@@ -23,10 +23,18 @@ double number_between(ObjectReader& in, std::string_view key, double low, double
     return value;
 }
 
-std::int64_t row_count(ObjectReader& in) {
-    std::int64_t const rows = in.integer("rows");
-    check_range(static_cast<double>(rows), 0, 1e9, in, "rows");
+std::int64_t row_count(ObjectReader& in, std::string_view key = "rows",
+                       std::optional<std::int64_t> otherwise = std::nullopt) {
+    std::int64_t const rows = otherwise ? in.integer(key, *otherwise) : in.integer(key);
+    check_range(static_cast<double>(rows), 0, 1e9, in, key);
     return rows;
+}
+
+bool read_quantising(ObjectReader& in) {
+    std::string const how = in.text("quantising", "included");
+    if (how != "included" && how != "apart")
+        throw InputError("{}: unknown '{}' (allowed: included, apart)", in.path_to("quantising"), how);
+    return how == "included";
 }
 
 TimeInterval read_interval(ObjectReader& in) {
@@ -125,6 +133,8 @@ KernelFit read_fit(ObjectReader in) {
         fit.profile_efficiency = in.number("profile_efficiency", 0);
         check_range(fit.profile_efficiency, 0, 2, in, "profile_efficiency");
     }
+    if (fit.kind == KernelKind::gemm) fit.with_quantising = read_quantising(in);
+    fit.doubted = row_count(in, "doubted", 0);
     fit.rows = row_count(in);
     in.allow("sources");
     if (in.has("sources")) fit.sources = in.texts("sources");
@@ -190,6 +200,8 @@ std::string marks_json(std::vector<std::uint32_t> const& marks) {
 std::string fit_json(KernelFit const& fit) {
     std::string out = fmt::format("    {{\"kernel\": {}, \"variant\": {}, \"rows\": {},\n",
                                   json_text(Json(name_of(fit.kind))), json_text(Json(fit.variant)), fit.rows);
+    if (!fit.with_quantising) out += "     \"quantising\": \"apart\",\n";
+    if (fit.doubted > 0) out += fmt::format("     \"doubted\": {},\n", fit.doubted);
     if (!fit.sources.empty()) out += fmt::format("     \"sources\": {},\n", json_text(Json(fit.sources)));
     out += "     \"constants\": {";
     auto const constants = kernel_constants(fit.kind);
@@ -233,6 +245,8 @@ KernelCalibration read_kernel_calibration(ObjectReader in) {
     check_range(out.profile.memory_efficiency, 0, 1, in, "memory_efficiency");
     out.profile.vector_share = in.number("vector_share", 0);
     check_range(out.profile.vector_share, 0, 1e3, in, "vector_share");
+    out.profile.flops_per_joule = in.number("flops_per_joule", 0);
+    check_range(out.profile.flops_per_joule, 0, 1e15, in, "flops_per_joule");
     in.allow("sheet");
     if (in.has("sheet")) out.sheet = read_sheet(in.object("sheet"));
     out.command = in.text("command");
@@ -256,6 +270,7 @@ std::string kernel_calibration_json(KernelCalibration const& calibration) {
     };
     state("memory_efficiency", calibration.profile.memory_efficiency);
     state("vector_share", calibration.profile.vector_share);
+    state("flops_per_joule", calibration.profile.flops_per_joule);
     if (calibration.sheet) head["sheet"] = sheet_json(*calibration.sheet);
     head["command"] = calibration.command;
     head["sources"] = calibration.sources;

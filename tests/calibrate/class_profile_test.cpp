@@ -18,5 +18,6 @@ TEST_CASE("class_profile: the median over devices, however many rows each has") 
     ClassProfile const profile = class_profile(rows);
     CHECK(profile.memory_efficiency == 0.8);
     CHECK(profile.vector_share == Approx(66.9 / 989.4));  // of H100, between B200 and L40S
+    CHECK(profile.flops_per_joule == Approx(989.4e12 / 700));
     CHECK(class_profile({}).memory_efficiency == 0);
 }

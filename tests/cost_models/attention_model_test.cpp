@@ -253,6 +253,21 @@ TEST_CASE("estimate_prefill: no length of sequence takes attention above the pea
     }
 }
 
+TEST_CASE("estimate_decode: of heads that share nothing, fewer sequences take no longer than more") {
+    for (char const* const name : {"h100-sxm", "h200-sxm", "b200-sxm", "gh200-144gb", "mi300x"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        for (std::int64_t const keys : {128, 512, 2048, 8192}) {
+            auto const seconds = [&](std::int64_t batch) {
+                return estimate_decode(step(batch, 64, 1, keys), "bf16/bf16", device, CacheState::cold).time.base();
+            };
+            for (std::int64_t batch = 1; batch < 8; ++batch) {
+                CAPTURE(name, keys, batch);
+                CHECK(seconds(batch) <= 1.1 * seconds(batch + 1));
+            }
+        }
+    }
+}
+
 TEST_CASE("estimate_decode: little matrix work beside the vector units does not slow a decode down") {
     DecodeAttention const shape = step(64, 32, 8, 4096);
     auto const seconds = [&](char const* name) {

@@ -1,6 +1,8 @@
 #include "cost_models/gemm_model.hpp"
 
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_catalog.hpp"
+#include "cost_models/class_scaling.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
@@ -286,6 +288,116 @@ TEST_CASE("gemm formats: every name and alias finds its format, and weights-only
     CHECK(gemm_model(decode, *find_gemm_format("int8-weights"), rates, c, {}) < gemm_model(decode, bf16, rates, c, {}));
 }
 
+TEST_CASE("gemm_model: formats whose kernels keep k whole take as much longer as k is") {
+    auto c = bare();
+    value(c, GemmConstant::step_latency) = 1e-7;
+    value(c, GemmConstant::reduction) = 0.05;
+    auto const longer = [&](char const* format) {
+        auto const seconds = [&](std::int64_t k) {
+            return gemm_model({.m = 16, .n = 128, .k = k}, *find_gemm_format(format), rates, c, {}).base();
+        };
+        return seconds(65536) / seconds(8192);
+    };
+    for (char const* format : {"fp8-block", "fp4", "int4-weights", "int8-weights"}) {
+        CAPTURE(format);
+        CHECK(longer(format) == Approx(8).epsilon(0.01));
+    }
+    // Those that split it begin with a 16th of the chain.
+    GemmShape const deep{.m = 16, .n = 128, .k = 65536};
+    CHECK(gemm_model(deep, *find_gemm_format("fp8-block"), rates, c, {}) >
+          8 * gemm_model(deep, *find_gemm_format("fp8"), rates, c, {}));
+    // So does a device without measurements of its own.
+    AcceleratorProfile device = find_accelerator("l40s", "test");
+    device.multiprocessors.value -= 10;
+    device.kernels = shipped_kernel_calibration("class-ada");
+    auto const seconds = [&](AcceleratorProfile const& on) {
+        return estimate_product({.m = 16, .n = 128, .k = 65536}, *find_gemm_format("fp8-block"), on, {}).time.base();
+    };
+    CHECK(seconds(device) == Approx(seconds(find_accelerator("l40s", "test"))).epsilon(0.25));
+}
+
+TEST_CASE("gemm_model: heat slows nothing beyond the largest products that were measured") {
+    auto c = bare();
+    value(c, GemmConstant::heat) = 1.1;
+    auto const reached = [&](std::int64_t size) {
+        return 2 * std::pow(static_cast<double>(size), 3) / compute_seconds({.m = size, .n = size, .k = size}, c);
+    };
+    CHECK(reached(8192) < 0.95 * reached(2048));
+    CHECK(reached(131072) == Approx(reached(32768)).epsilon(0.01));
+    CHECK(heat_factor(1.1, 1e11) == Approx(1 + 0.1 * std::log10(2.0)));
+    CHECK(heat_factor(1.1, 1e16) == heat_factor(1.1, most_heating));
+}
+
+TEST_CASE("scale_heat: a device of less peak for its power loses less, and a product of 8192 takes as long") {
+    AcceleratorProfile const h100 = find_accelerator("h100-sxm", "test");
+    AcceleratorProfile h20 = find_accelerator("h20-sxm", "test");
+    ClassProfile const hopper{.flops_per_joule = flops_per_joule(h100)};
+    auto const starts_with = [](double heat) {
+        auto c = bare();
+        value(c, GemmConstant::heat) = heat;
+        return c;
+    };
+    auto scaled = starts_with(1.1);
+    scale_heat(scaled, hopper, h20);
+    CHECK(value(scaled, GemmConstant::heat) == Approx(1 + 0.1 * (148.0 / 400) / (989.4 / 700)).epsilon(1e-3));
+    GemmShape const stated{.m = 8192, .n = 8192, .k = 8192};
+    CHECK(compute_seconds(stated, scaled) == Approx(compute_seconds(stated, starts_with(1.1))));
+    GemmShape const larger{.m = 32768, .n = 32768, .k = 32768};
+    CHECK(compute_seconds(larger, scaled) < 0.95 * compute_seconds(larger, starts_with(1.1)));
+    auto own = starts_with(1.1);
+    scale_heat(own, hopper, h100);
+    CHECK(own == starts_with(1.1));
+    h20.power_watts.value = 0;  // not stated
+    scale_heat(own, hopper, h20);
+    CHECK(own == starts_with(1.1));
+}
+
+TEST_CASE("estimate_product: grids of products that were measured alone leave the quantising beside them alone") {
+    GemmFormat const& int8 = *find_gemm_format("int8");
+    for (char const* const name : {"h100-sxm", "h800-sxm"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        auto const fit_of = [&](AcceleratorProfile const& of) {
+            auto const& own = *of.kernels;
+            KernelFit const* const fit = own.find(KernelKind::gemm, "int8");
+            return fit != nullptr ? fit : shipped_kernel_calibration("class-hopper")->find(KernelKind::gemm, "int8");
+        };
+        CHECK_FALSE(fit_of(device)->with_quantising);
+        double before = 0;
+        for (std::int64_t const k : {32, 128, 512, 1024, 2048}) {
+            CAPTURE(name, k);
+            auto const seconds = [&](Quantising quantising) {
+                return estimate_product({.m = 64, .n = 512, .k = k}, int8, device, {.cache = CacheState::hot},
+                                        quantising)
+                    .time.base();
+            };
+            double const beside = seconds(Quantising::included) - seconds(Quantising::apart);
+            CHECK(beside > 7e-6);
+            CHECK(beside >= before);
+            before = beside;
+        }
+    }
+}
+
+TEST_CASE("estimate_product: with nothing in the cache no product is quicker than memory brings its weights") {
+    std::mt19937_64 random(seeded(6));
+    auto const size = [&] { return static_cast<std::int64_t>(std::exp2(fixtures::uniform(random, 0, 15))); };
+    for (char const* const name : {"l40s", "h100-sxm", "b200-sxm", "a100-sxm-80gb", "gb200", "mi300x"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        for (char const* const format_name : {"bf16", "fp8", "fp8-block", "int4-weights"}) {
+            GemmFormat const& format = *find_gemm_format(format_name);
+            if (!device.multiplies(format)) continue;
+            for (int i = 0; i < 300; ++i) {
+                GemmShape const shape{.groups = 1 + i % 3, .m = 1 + i % 40, .n = size(), .k = size()};
+                CAPTURE(name, format_name, shape.groups, shape.m, shape.n, shape.k);
+                double const weights =
+                    static_cast<double>(shape.groups * shape.n) * static_cast<double>(shape.k) * format.right;
+                auto const estimate = estimate_product(shape, format, device, {.cache = CacheState::cold});
+                CHECK(estimate.time.base() >= weights / device.memory_bandwidth.value.base());
+            }
+        }
+    }
+}
+
 TEST_CASE("quantise_model: a constant and three bytes per activation at the memory's rate") {
     auto c = starts();
     value(c, GemmConstant::quantise) = 5e-6;
@@ -347,6 +459,17 @@ TEST_CASE("estimate_product: large products in fp8 reach what the profile states
         CHECK(share_of_peak("gh200-144gb", *find_gemm_format(format), Quantising::included) ==
               Approx(share_of_peak("h100-sxm", *find_gemm_format(format), Quantising::included)).epsilon(0.06));
     }
+}
+
+TEST_CASE("estimate_product: larger products keep the rate of large ones") {
+    for (char const* const name : {"h20-sxm", "rtx-4090", "mi300x", "h100-sxm"}) {
+        CAPTURE(name);
+        GemmFormat const& bf16_format = gemm_format(Precision::bf16);
+        double const large = share_of_peak(name, bf16_format, Quantising::apart, 32768);
+        CHECK(share_of_peak(name, bf16_format, Quantising::apart, 131072) > 0.98 * large);
+    }
+    CHECK(share_of_peak("h20-sxm", gemm_format(Precision::bf16), Quantising::apart, 32768) >
+          0.96 * share_of_peak("h20-sxm", gemm_format(Precision::bf16), Quantising::apart, 8192));
 }
 
 TEST_CASE("estimate_product: what a profile states scales no constant above the peak", "[INV-14]") {

@@ -428,6 +428,18 @@ TEST_CASE("kernel rows: one key-value head of 576 is a latent that all heads rea
     CHECK(decode("64,4097,0,8,1,512,300").prediction.time->base() > 1.7 * read * 512 / 576);
 }
 
+TEST_CASE("kernel rows: no interval of a measurement by others reaches below what the device can do") {
+    for (auto const& [format, peak] : {std::pair("bf16", 312e12), std::pair("sq", 624e12)})
+        for (std::int64_t const size : {4096, 8192, 16384}) {
+            CAPTURE(format, size);
+            RowPrediction const p = product("A100-SXM4-80GB", format, fmt::format("{0},{0},{0},1e6", size));
+            REQUIRE(p.time);
+            REQUIRE(p.interval);
+            double const least = 2 * std::pow(static_cast<double>(size), 3) / peak;
+            CHECK(p.time->base() * p.interval->low >= least * (1 - 1e-9));
+        }
+}
+
 TEST_CASE("kernel rows: a time that the device cannot reach is of another unit, and left out") {
     std::string const in_ms = "faster than the device can be: is the time in another unit?";
     CHECK(product("H100", "bf16", "8192,8192,8192,1.5").skip_reason == in_ms);

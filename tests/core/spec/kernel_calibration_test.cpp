@@ -103,16 +103,37 @@ TEST_CASE("kernel calibration: a class says what the profiles of its devices sta
     of_class.devices.clear();
     of_class.generation = "hopper";
     CHECK(read(kernel_calibration_json(of_class)).profile.memory_efficiency == 0);
-    of_class.profile = {.memory_efficiency = 0.85, .vector_share = 0.0676};
+    of_class.profile = {.memory_efficiency = 0.85, .vector_share = 0.0676, .flops_per_joule = 1.4e12};
     std::string const text = kernel_calibration_json(of_class);
     CHECK(read(text).profile.memory_efficiency == 0.85);
     CHECK(read(text).profile.vector_share == 0.0676);
+    CHECK(read(text).profile.flops_per_joule == 1.4e12);
     CHECK_THROWS_WITH(read(replaced(text, "efficiency\": 0.85", "efficiency\": 1.85")), contains("memory_efficiency"));
     for (char const* const name : {"class-any", "class-ampere", "class-hopper", "class-ada", "class-blackwell"}) {
         CAPTURE(name);
         CHECK(shipped_kernel_calibration(name)->profile.memory_efficiency > 0.8);
         CHECK(shipped_kernel_calibration(name)->profile.vector_share > 0.03);
+        CHECK(shipped_kernel_calibration(name)->profile.flops_per_joule > 5e11);
     }
+}
+
+TEST_CASE("kernel calibration: a fit says whether its products hold their quantising, and what it doubted") {
+    KernelCalibration file = sample();
+    KernelFit fit = file.fits[0];
+    fit.kind = KernelKind::gemm;
+    fit.variant = "int8";
+    fit.constants.clear();
+    for (KernelConstant const& constant : kernel_constants(fit.kind))
+        fit.constants.push_back(constant.start);
+    fit.with_quantising = false;
+    fit.doubted = 3;
+    file.fits.push_back(fit);
+    std::string const text = kernel_calibration_json(file);
+    CHECK_FALSE(read(text).fits.back().with_quantising);
+    CHECK(read(text).fits.back().doubted == 3);
+    CHECK(read(text).fits.front().with_quantising);
+    CHECK(read(text).fits.front().doubted == 0);
+    CHECK_THROWS_WITH(read(replaced(text, "\"apart\"", "\"beside\"")), contains("beside"));
 }
 
 TEST_CASE("kernel calibration: of the shipped classes each is of one chip, and decodes carry nothing over") {
