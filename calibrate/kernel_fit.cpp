@@ -110,6 +110,15 @@ std::vector<std::uint32_t> marks_of(std::vector<KernelMeasurement const*> const&
     return marks;
 }
 
+/// Whether most rows hold the quantising of their activations.
+bool holds_quantising(std::vector<KernelMeasurement const*> const& rows) {
+    auto const with = std::count_if(rows.begin(), rows.end(), [](KernelMeasurement const* row) {
+        GemmFormat const* const format = find_gemm_format(row->variant);
+        return format == nullptr || !format->quantises || row->row.quantised == Quantised::with_product;
+    });
+    return 2 * static_cast<std::size_t>(with) >= rows.size();
+}
+
 double log_left(KernelMeasurement const& row, KernelFit const& fit, KernelFitChoices const& choices) {
     return std::log(row.row.measured->base() / model_seconds(row, fit.constants)) - known_correction(row, choices);
 }
@@ -150,6 +159,7 @@ void add_twins(GridRows& grid, KernelFit const& fit, KernelFitChoices const& cho
 void set_grids(KernelFit& fit, std::vector<ResidualPoint> const& points, KernelGridPlan const& plan) {
     KernelGrids grids = fit_kernel_grids(fit.kind, points, plan);
     fit.residual = std::move(grids.residual);
+    fit.doubted = static_cast<std::int64_t>(grids.doubted);
     fit.waves = std::move(grids.waves);
 }
 
@@ -306,6 +316,7 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     used = in_one_order(std::move(used));
     KernelFit fit = fit_constants(used, choices);
     fit.seen = marks_of(used);
+    fit.with_quantising = holds_quantising(used);
     fit.large_efficiency = large_efficiency(used);
     if (kind == KernelKind::prefill) fit.profile_efficiency = profile_efficiency(used);
 
@@ -339,8 +350,11 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     if (unseen.size() < fewest_banded_rows)
         fit.intervals = {
             {.from_seconds = 0, .factors = hull_of(fit.outside, interval_of_few(unseen, used.size(), kind))}};
-    else
+    else {
         fit.intervals = interval_bands(unseen);
+        for (KernelInterval const& band : fit.intervals)
+            fit.outside = hull_of(fit.outside, band.factors);
+    }
     if (is_few) fit.outside = hull_of(hull_of(fit.outside, fit.intervals.front().factors), assumed_kernel_factors);
     if (choices.of_class) {
         if (!choices.refines) keep_class_beyond(fit, used);

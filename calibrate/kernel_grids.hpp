@@ -31,6 +31,7 @@ KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& poi
 /// What `KernelFit` holds beside its constants.
 struct KernelGrids {
     ResidualGrid residual, waves;
+    std::size_t doubted = 0;  ///< points that the field does not follow
 };
 /// @throws InputError without points.
 KernelGrids fit_kernel_grids(KernelKind kind, std::vector<ResidualPoint> const& points, KernelGridPlan const& plan);

@@ -1,6 +1,7 @@
 #include "calibrate/residual_field.hpp"
 
 #include "core/error.hpp"
+#include "core/quantile.hpp"
 
 #include <ceres/ceres.h>
 #include <Eigen/Cholesky>
@@ -183,6 +184,45 @@ FieldScales find_scales(std::span<ResidualPoint const> points, std::span<double 
         scales.lengths.at(a) = std::clamp(scales.lengths.at(a), shortest, longest);
     scales.noise = std::max(least_noise, scales.noise);
     return scales;
+}
+
+std::vector<ResidualPoint> without_outliers(std::span<ResidualPoint const> points, FieldScales const& scales,
+                                            std::size_t axes) {
+    constexpr std::size_t fewest = 20;
+    constexpr double normal = 1.4826;  // standard deviation over median deviation of a normal distribution
+    constexpr double most_usual = 15;
+    constexpr double least_unit = 0.3;  // assumed: of the deviation that the noise says, which outliers raise
+    std::vector<ResidualPoint> left = in_one_order(points);
+    if (left.size() < fewest) return left;
+    auto const count = static_cast<Eigen::Index>(left.size());
+    Matrix inverse = covariance(left, scales, axes).llt().solve(Matrix::Identity(count, count));
+    Vector alpha = inverse * values_of(left);
+    std::vector<double> errors, expected;
+    for (Eigen::Index i = 0; i < count; ++i) {
+        errors.push_back(std::abs(alpha[i]) / inverse(i, i));
+        expected.push_back(std::abs(alpha[i]) / std::sqrt(inverse(i, i)));
+    }
+    double const usual = normal * quantile_of(errors, 0.5);
+    double const unit = std::max(least_unit, normal * quantile_of(expected, 0.5));
+    auto const deviation = [&](Eigen::Index i) {
+        return std::abs(alpha[i]) / inverse(i, i) / std::max(usual, unit / std::sqrt(inverse(i, i)));
+    };
+    std::vector<bool> doubted(left.size(), false);
+    for (;;) {
+        Eigen::Index worst = -1;
+        for (Eigen::Index i = 0; i < count; ++i)
+            if (!doubted[static_cast<std::size_t>(i)] && (worst < 0 || deviation(i) > deviation(worst))) worst = i;
+        if (worst < 0 || deviation(worst) <= most_usual) break;
+        // What the others say without it: its row and column leave the covariance.
+        doubted[static_cast<std::size_t>(worst)] = true;
+        Vector const column = inverse.col(worst) / inverse(worst, worst);
+        alpha -= alpha[worst] * column;
+        inverse -= inverse(worst, worst) * column * column.transpose();
+    }
+    std::vector<ResidualPoint> out;
+    for (std::size_t i = 0; i < left.size(); ++i)
+        if (!doubted[i]) out.push_back(left[i]);
+    return out;
 }
 
 ResidualGrid field_grid(std::span<ResidualPoint const> points, std::vector<GridAxis> axes, FieldScales const& scales) {

@@ -23,6 +23,15 @@ struct FieldScales {
 /// @throws InputError: no points. @pre at most `ResidualGrid::most_axes` lengths, one for each first coordinate
 FieldScales find_scales(std::span<ResidualPoint const> points, std::span<double const> usual);
 
+/// The points without those that are off by more than 15 times what is usual from what all the others say of them: the
+/// farthest goes first, and what the rest say is asked anew. Usual is the larger of two: the median error of
+/// leave-one-out predictions, and what the process expects there, as far as it is right about the others (both times
+/// 1.48, as of a normal distribution). Assumed: beyond 15 it is no kernel that changes. Fewer than 20 points are kept.
+/// Source: leave-one-out predictions of Rasmussen and Williams 2006, eq. 5.12.
+/// @pre `scales` of as many first coordinates as `axes`
+std::vector<ResidualPoint> without_outliers(std::span<ResidualPoint const> points, FieldScales const& scales,
+                                            std::size_t axes);
+
 /// The process's mean at the crossings of the knots, given the points; knots outside of the points' range are left out,
 /// and where no point is near, the mean is zero. Source: ibid., ch. 2; Eigen's LLT.
 /// @throws InputError: no points.

@@ -145,6 +145,9 @@ KernelCalibration fit_rows(std::string const& name, Whose whose, std::vector<Ker
             out.fits.push_back(fit_kernel(group, how));
             out.fits.back().variant = variant;
             add_line(table, name, out.fits.back());
+            if (std::int64_t const doubted = out.fits.back().doubted; doubted > 0)
+                context.err << fmt::format("{}: {} {}: {} rows too far from their neighbours for the residual\n", name,
+                                           name_of(kind), variant, doubted);
         } catch (InputError const& error) {
             context.err << fmt::format("{}: left out: {}\n", name, error.what());
             if (reason.empty()) reason = error.what();
@@ -199,6 +202,7 @@ void set_transfer_intervals(KernelCalibration& calibration, std::vector<KernelMe
         if (calibration.grid_multiprocessors == 0 || errors.empty() || !carries_over(fit.kind)) continue;
         errors = transfer_errors(same, choices);
         fit.intervals.front().factors = interval_of(errors);
+        fit.outside = hull_of(fit.outside, fit.intervals.front().factors);
         fit.held_out = error_of(errors);
     }
 }

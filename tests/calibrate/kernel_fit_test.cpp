@@ -140,8 +140,12 @@ TEST_CASE(
     REQUIRE(held < 20);  // of so few no quantiles are taken
     KernelFit const fit = fit_kernel(rows, {.threads = 1, .starts = 1});
     REQUIRE_FALSE(fit.intervals.empty());
-    CHECK(fit.intervals.front().factors.low != fit.outside.low);
-    CHECK(fit.intervals.front().factors.high != fit.outside.high);
+    KernelFit const bare = fit_kernel(rows, {.threads = 1, .starts = 1, .with_residual = false});
+    CHECK(fit.intervals.front().factors.low != bare.outside.low);
+    CHECK(fit.intervals.front().factors.high != bare.outside.high);
+    // Beyond the rows nothing is surer than among them.
+    CHECK(fit.outside.low <= std::min(bare.outside.low, fit.intervals.front().factors.low));
+    CHECK(fit.outside.high >= std::max(bare.outside.high, fit.intervals.front().factors.high));
 }
 
 TEST_CASE("fit_kernel: the same shapes are held out whatever the device and the order of the rows") {

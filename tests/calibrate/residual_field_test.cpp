@@ -85,6 +85,25 @@ TEST_CASE("residual field: the order of the points decides nothing, and their no
     CHECK(mean.value(std::array{1.0}) == Approx(0.2).epsilon(0.02));
 }
 
+TEST_CASE("residual field: one row far from all its neighbours is not followed, all others are") {
+    std::mt19937_64 random(fixtures::seeded(5));
+    std::vector<double> const usual{2, 2, 2};
+    std::vector<ResidualPoint> points = drawn_points(random, 400, 0.03);
+    FieldScales const before = find_scales(points, usual);
+    CHECK(without_outliers(points, before, 3).size() == points.size());
+    points[200].log_ratio += 2.9;  // 18 times its time
+    points[300].log_ratio -= 0.7;
+    FieldScales const with = find_scales(points, usual);
+    std::vector<ResidualPoint> credible = without_outliers(points, with, 3);
+    credible = without_outliers(points, find_scales(credible, usual), 3);
+    CHECK(credible.size() == points.size() - 2);
+    for (std::size_t const bad : {200, 300})
+        CHECK(std::none_of(credible.begin(), credible.end(),
+                           [&](ResidualPoint const& p) { return p.at == points[bad].at; }));
+    // Too few to say what is usual.
+    CHECK(without_outliers(std::span(points).subspan(195, 10), with, 3).size() == 10);
+}
+
 TEST_CASE("residual field: a twin that bends alike tells of places without points, one that does not is not believed") {
     std::mt19937_64 random(fixtures::seeded(4));
     std::vector<double> const usual{2, 2, 2};
