@@ -235,16 +235,9 @@ ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row, std::o
             throw RowSkip("faster than the device can be: is the time in another unit?");
         p.time = estimate.time;
         RowGroup const split = split_of(c, *accelerator);
-<<<<<<< HEAD
-        TimeInterval const factors = row_interval(
+        TimeInterval factors = row_interval(
             c, estimate, *accelerator, split.order <= last_of_source ? MeasuredBy::source_of_fit : MeasuredBy::others);
-=======
-        TimeInterval factors = estimate.factors;
-        if (split.order == by_others) {
-            factors = widened(factors);
-            factors.low = std::max(factors.low, std::min(1.0, estimate.least / estimate.time));
-        }
->>>>>>> 174811a5 (products: formats whose kernels keep k whole are not split, heat slows arithmetic up to 1e13 flop and by what a device does of its power, cold ones wait for their weights, the grids of bare ones leave quantising alone; decodes of unshared heads take no longer than with more sequences; intervals of others' rows stay above peak and memory)
+        factors.low = std::max(factors.low, std::min(1.0, estimate.least / estimate.time));
         p.interval = {.low = factors.low, .high = factors.high};
         p.measured_time = c.measured;
         p.assumptions = c.assumptions;

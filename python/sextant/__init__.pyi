@@ -104,6 +104,8 @@ class _Plan(Command):
         no_fused_cross_entropy: bool | None = None,
         fp8_activation_input: bool | None = None,
         no_fp8_activation_input: bool | None = None,
+        narrow_copies: bool | None = None,
+        no_narrow_copies: bool | None = None,
         loss_chunks: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -163,6 +165,7 @@ class _Plan(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
+            narrow_copies: keep fp8 or fp4 copies of weights, and their transposes, beside 16-bit weights (Megatron-LM without --fp8-param-gather; default: weights in the format alone)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -228,6 +231,8 @@ class _Estimate(Command):
         no_fused_cross_entropy: bool | None = None,
         fp8_activation_input: bool | None = None,
         no_fp8_activation_input: bool | None = None,
+        narrow_copies: bool | None = None,
+        no_narrow_copies: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -281,6 +286,7 @@ class _Estimate(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
+            narrow_copies: keep fp8 or fp4 copies of weights, and their transposes, beside 16-bit weights (Megatron-LM without --fp8-param-gather; default: weights in the format alone)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -340,6 +346,8 @@ class _Simulate(Command):
         no_fused_cross_entropy: bool | None = None,
         fp8_activation_input: bool | None = None,
         no_fp8_activation_input: bool | None = None,
+        narrow_copies: bool | None = None,
+        no_narrow_copies: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -419,6 +427,7 @@ class _Simulate(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
+            narrow_copies: keep fp8 or fp4 copies of weights, and their transposes, beside 16-bit weights (Megatron-LM without --fp8-param-gather; default: weights in the format alone)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -503,6 +512,8 @@ class _RunPlan(Command):
         no_fused_cross_entropy: bool | None = None,
         fp8_activation_input: bool | None = None,
         no_fp8_activation_input: bool | None = None,
+        narrow_copies: bool | None = None,
+        no_narrow_copies: bool | None = None,
         loss_chunks: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -572,6 +583,7 @@ class _RunPlan(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
+            narrow_copies: keep fp8 or fp4 copies of weights, and their transposes, beside 16-bit weights (Megatron-LM without --fp8-param-gather; default: weights in the format alone)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -1502,6 +1514,8 @@ class _Rl(Command):
         no_fused_cross_entropy: bool | None = None,
         fp8_activation_input: bool | None = None,
         no_fp8_activation_input: bool | None = None,
+        narrow_copies: bool | None = None,
+        no_narrow_copies: bool | None = None,
         loss_chunks: Value | None = None,
         lora_rank: Value | None = None,
         lora_targets: Value | None = None,
@@ -1582,6 +1596,7 @@ class _Rl(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
+            narrow_copies: keep fp8 or fp4 copies of weights, and their transposes, beside 16-bit weights (Megatron-LM without --fp8-param-gather; default: weights in the format alone)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
@@ -1702,6 +1717,8 @@ class _Export(Command):
         no_fused_cross_entropy: bool | None = None,
         fp8_activation_input: bool | None = None,
         no_fp8_activation_input: bool | None = None,
+        narrow_copies: bool | None = None,
+        no_narrow_copies: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -1766,6 +1783,7 @@ class _Export(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
+            narrow_copies: keep fp8 or fp4 copies of weights, and their transposes, beside 16-bit weights (Megatron-LM without --fp8-param-gather; default: weights in the format alone)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -1864,6 +1882,8 @@ class _Memory(Command):
         no_fused_cross_entropy: bool | None = None,
         fp8_activation_input: bool | None = None,
         no_fp8_activation_input: bool | None = None,
+        narrow_copies: bool | None = None,
+        no_narrow_copies: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -1916,6 +1936,7 @@ class _Memory(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
+            narrow_copies: keep fp8 or fp4 copies of weights, and their transposes, beside 16-bit weights (Megatron-LM without --fp8-param-gather; default: weights in the format alone)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -1970,6 +1991,8 @@ class _Flops(Command):
         no_fused_cross_entropy: bool | None = None,
         fp8_activation_input: bool | None = None,
         no_fp8_activation_input: bool | None = None,
+        narrow_copies: bool | None = None,
+        no_narrow_copies: bool | None = None,
         loss_chunks: Value | None = None,
         stage_layers: Value | None = None,
         lora_rank: Value | None = None,
@@ -2015,6 +2038,7 @@ class _Flops(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             fp8_activation_input: keep what the activation of a gated feed-forward reads in fp8 (Megatron-Core's activation_func_fp8_input_store; default: not)
+            narrow_copies: keep fp8 or fp4 copies of weights, and their transposes, beside 16-bit weights (Megatron-LM without --fp8-param-gather; default: weights in the format alone)
             loss_chunks: parts of a microbatch whose logits, loss and gradients are made one by one (chunked cross entropy: torchtitan 0.3 has 8; default: 1)
             stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -2030,6 +2054,7 @@ class _ValidateTrain(Command):
         rows: Value | None = None,
         plots: File | None = None,
         profile: File | None = None,
+        cluster: File | None = None,
         max_median: Value | None = None,
         config: File | None = None,
         progress: Callable[[str], Any] | None = None,
@@ -2039,6 +2064,7 @@ class _ValidateTrain(Command):
             rows: write every input row with its prediction or the reason why there is none to this file
             plots: write predicted against measured times into this folder, an SVG per source
             profile: framework constants for all rows: a name, or a file (default: by each row's framework)
+            cluster: the machine of rows that name its accelerator (default: the usual one of each row's device)
             max_median: exit with 1 if the overall median error of time is larger (per cent)
             config: take options from this TOML file (gpus = 64); those given here win
         """
@@ -2201,7 +2227,7 @@ class _CalibrateFit(Command):
             rows: of --train, a CSV of the rows fitted: measured, predicted, and predicted without their source
             serving: table of serving measurements, columns as in docs/validation.md; may be repeated
             engine: of --serving, the rows of this engine alone
-            cluster: the cluster it was measured on, or a cluster file
+            cluster: the cluster it was measured on, or a cluster file; of --train, that of the rows which name its accelerator (default: the usual one of each row's device)
             out: the fitted constants: a calibration, or the profile of a framework or an engine
             held_out: of --collectives and --nccl-log: share of the runs, chosen by their names, that judge and are never fitted (default: 0, each is fitted and judged by a fit without it)
             catalogue: fits every calibration that the program ships, into this folder

@@ -1983,6 +1983,7 @@ class CalibrateReportReportHeldOut(Report):
     p95_pct: Final[float]
     bias_pct: Final[float]
     interval: Final[CalibrateReportReportHeldOutInterval]
+    beyond: Final[CalibrateReportReportHeldOutInterval]
 
 class CalibrateReportReportHeldOutInterval(Report):
     low: Final[float]

@@ -105,7 +105,6 @@ TEST_CASE("calibrate fit --kernels: rows without a time are left out as such") {
     CHECK_THAT(run.err, contains("2 rows left out: has no time"));
 }
 
-<<<<<<< HEAD
 TEST_CASE("calibrate fit --kernels: batches are left out, what is assumed is counted, sources are whole references") {
     ScratchFolder const scratch("fit_sources");
     std::string table = "source_ref,device,dtype,m,n,k,latency_us,batch\n";
@@ -123,7 +122,8 @@ TEST_CASE("calibrate fit --kernels: batches are left out, what is assumed is cou
     auto const sources = read_kernel_calibration_file(out).sources;
     for (char const* source : {"run of cuBLAS 12.4", "run of cuBLAS 13.0"})
         CHECK(std::count(sources.begin(), sources.end(), source) == 1);
-=======
+}
+
 TEST_CASE("calibrate fit: rows that name another device than the target are counted, known to the catalogue or not") {
     AcceleratorProfile device;
     device.name = "x100";
@@ -147,5 +147,4 @@ TEST_CASE("calibrate fit: rows that name another device than the target are coun
     INFO(run.err);
     CHECK(run.code == 0);
     CHECK_THAT(run.err, contains("rows that name Abacus 3000 are taken as those of h100-sxm, as --cluster says"));
->>>>>>> 371e6147 (calibrate fit: rows that name another device are counted whatever their name, and repeats of a shape that differ are warned of: two devices unknown to the catalogue were one fit without a word)
 }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 using namespace sextant;
 
@@ -298,7 +299,11 @@ TEST_CASE("kernel rows: what stands on other devices or formats is known no bett
     holds(interval("A100-SXM4-80GB", "fp16"), interval("A100-SXM4-80GB", "bf16"));
     // In tf32 only Hopper was measured: other generations are known as any device is in bf16.
     auto const any = shipped_kernel_calibration("class-any")->find(KernelKind::gemm, "bf16")->outside;
-    holds(interval("A100-SXM4-80GB", "tf32"), {.low = any.low, .high = any.high});
+    RowPrediction const tf32 = product("A100-SXM4-80GB", "tf32", "8192,8192,8192,9000");
+    FlopsPerSecond const peak = find_accelerator("a100-sxm-80gb", "test").peak_of(Precision::tf32).value;
+    double const at_peak = 2 * std::pow(8192.0, 3) * units::flop / peak / *tf32.time;
+    CHECK(at_peak > any.low);  // where the interval ends: no time is shorter
+    holds(*tf32.interval, {.low = at_peak * (1 + 1e-9), .high = any.high});
     holds({.low = any.low, .high = any.high}, interval("H100-PCIe", "tf32"));
 }
 
