@@ -1,9 +1,9 @@
 #include "cli/calibrate/child_process.hpp"
 
+#include "core/end_with_parent.hpp"
 #include "core/error.hpp"
 
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +26,7 @@ std::array<int, 2> make_pipe(std::string const& program) {
 
 /// The child's part: what happens between fork and exec. @param output its standard output; -1: ours
 [[noreturn]] void become(char* const* argv, int output, int fault, pid_t parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);   // a benchmark that nobody waits for would spoil the next one's times
-    if (getppid() != parent) _exit(1);  // it died before the line above
+    end_with_parent(parent, 1);  // a benchmark that nobody waits for would spoil the next one's times
     if (output >= 0) dup2(output, STDOUT_FILENO);
     execv(argv[0], argv);
     int const why = errno;

@@ -1,11 +1,11 @@
 #include "cli/sweep/worker_pool.hpp"
 
 #include "cli/sweep/row_bytes.hpp"
+#include "core/end_with_parent.hpp"
 #include "core/error.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -55,9 +55,8 @@ void silence() {
 
 /// A worker's life: a point comes in, its row goes out, until the other end closes.
 [[noreturn]] void live(WorkerPool::Evaluate const& evaluate, int socket, pid_t parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);  // it died before the line above
-    setpgid(0, 0);                      // a terminal's Ctrl-C is the parent's business
+    end_with_parent(parent, 1);
+    setpgid(0, 0);  // a terminal's Ctrl-C is the parent's business
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
     rlimit const none{};

@@ -97,9 +97,9 @@ std::string_view word_before_offload(std::string_view text) {
 }
 
 Offloaded offloaded_by(std::string_view text, std::size_t at) {
-    std::size_t const begin = text.substr(0, at).find_last_of(";,.()[]");
+    std::size_t const begin = text.substr(0, at).find_last_of(clause_ends);
     std::size_t const from = begin == nowhere ? 0 : begin + 1;
-    std::string_view const clause = text.substr(from, text.find_first_of(";,.()[]", at) - from);
+    std::string_view const clause = text.substr(from, text.find_first_of(clause_ends, at) - from);
     std::size_t end = at;
     while (end < text.size() && is_letter(text[end]))
         ++end;

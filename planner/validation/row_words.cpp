@@ -11,7 +11,6 @@ namespace sextant {
 namespace {
 
 constexpr std::string_view word_joints = " \t-_=:";
-constexpr std::string_view clause_ends = ";,.()[]";
 
 /// The word that ends a text, which loses it: letters and a slash ("w/o").
 std::string_view take_last_word(std::string_view& text) {
@@ -54,12 +53,10 @@ bool is_denied(std::string_view text, std::size_t at, std::size_t reach) {
 }
 
 std::size_t stated_at(std::string_view text, std::string_view word, std::size_t from) {
-    for (auto at = text.find(word, from); at != nowhere; at = text.find(word, at + 1)) {
-        std::size_t const end = at + word.size();
-        bool const begins = at == 0 || !is_letter(text[at - 1]);
-        if (begins && (end == text.size() || !is_letter(text[end])) && !is_denied(text, at)) return at;
-    }
-    return nowhere;
+    auto at = find_word(text, word, from);
+    while (at != nowhere && is_denied(text, at))
+        at = find_word(text, word, at + 1);
+    return at;
 }
 
 std::vector<std::string_view> clauses_of(std::string_view text) {

@@ -9,6 +9,9 @@ namespace sextant {
 /// Where a part of a text stands, and where not: npos.
 constexpr std::size_t nowhere = std::string_view::npos;
 
+/// What parts the clauses of a text.
+inline constexpr std::string_view clause_ends = ";,.()[]";
+
 /// The word of letters before `at` in its clause ("w/o" is one).
 std::string_view word_before(std::string_view text, std::size_t at);
 

@@ -1,11 +1,12 @@
 #include "simulator/engine/worker.hpp"
 
+#include "core/end_with_parent.hpp"
+
 #include <fmt/format.h>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -58,8 +59,7 @@ private:
 
 /// The worker's life. Between the fork and `work` only what may be called in a copy of one thread of several.
 [[noreturn]] void live(std::function<void()> const& work, int output, pid_t parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(threw);  // it died before the line above
+    end_with_parent(parent, threw);
     // A terminal's Ctrl-C reaches this process too; the one that started it decides.
     std::signal(SIGINT, SIG_IGN);
     std::signal(SIGTERM, SIG_DFL);
