@@ -194,9 +194,9 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
         out.emplace_back("experts get equal shares of the tokens (--expert-imbalance)");
     if (std::string words = exchange_assumption(what); !words.empty()) out.push_back(std::move(words));
     if (what.plan.cache == CacheFormat::int4)
-        out.emplace_back("attention over an int4 cache runs at the rate of the fp8 kernels over half of their bytes");
+        out.emplace_back("decodes over an int4 cache run at the rate of the fp8 kernels over half of their bytes");
     if (what.plan.cache == CacheFormat::int8)
-        out.emplace_back("attention over an int8 cache runs at the rate of the fp8 kernels");
+        out.emplace_back("decodes over an int8 cache run at the rate of the fp8 kernels");
     for (std::string& term : serving_support(what).terms)
         out.push_back(std::move(term));
     return out;

@@ -7,6 +7,7 @@
 #include "core/spec/serving_split.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/kernel_time.hpp"
+#include "cost_models/serving/engine_attention.hpp"
 #include "cost_models/serving/expert_exchange.hpp"
 
 #include <algorithm>
@@ -60,6 +61,16 @@ double padded_rows(double rows, GemmFormat const& format) {
 
 std::int64_t count_of(ModelSpec const& model, LayerKind kind) {
     return std::count(model.layers.begin(), model.layers.end(), kind);
+}
+
+/// @pre attention is latent
+LatentDecode latent_read(AttentionSpec const& a, DecodeAttention const& read) {
+    return {.batch = read.batch,
+            .heads = read.heads,
+            .keys = read.keys,
+            .kv_rank = a.latent->kv_rank,
+            .rope_head_dim = a.latent->rope_head_dim,
+            .cache_bytes = read.cache_bytes};
 }
 
 }  // namespace
@@ -293,7 +304,7 @@ Seconds LayerCosts::prompt_attention(std::int64_t tokens) const {
         auto const layers = static_cast<double>(count_of(model, kind));
         if (kind.mixer == Mixer::recurrent) total += layers * recurrence_time(recurrence(tokens), device_);
         if (kind.mixer != Mixer::attention) continue;
-        char const* const variant = what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8";
+        std::string_view const variant = prompt_variant(what_);
         // Beyond as many tokens as are chosen, queries see the chosen ones.
         std::int64_t const dense = a.index ? std::min(tokens, a.index->chosen) : tokens;
         if (tokens > dense) total += layers * (sparse_prompt(tokens, variant) - sparse_prompt(dense, variant));
@@ -328,13 +339,37 @@ Seconds LayerCosts::widening(DecodeAttention const& read) const {
     return values * operations * flops_each * units::flop / device_.vector_peak.value;
 }
 
+Seconds LayerCosts::cache_read(AttentionSpec const& a, DecodeAttention const& read) const {
+    char const* const variant = read.cache_bytes == bytes_per_value(CacheFormat::bf16) ? "bf16/bf16" : "bf16/fp8";
+    if (a.latent) return estimate_latent_decode(latent_read(a, read), variant, device_, CacheState::cold).time;
+    return estimate_decode(read, variant, device_, CacheState::cold, what_.engine.grouped_heads).time;
+}
+
+Seconds LayerCosts::split_cache_read(AttentionSpec const& a, DecodeAttention const& read) const {
+    constexpr std::int64_t fewest_keys = 128;  // a tile of these kernels
+    bool const shares = sharing_of(read, what_.engine.grouped_heads) != DecodeSharing::unshared;
+    std::int64_t const readers = a.latent ? 1 : shares ? read.kv_heads : read.heads;
+    Seconds time = cache_read(a, read);
+    for (std::int64_t parts = 2; parts * fewest_keys <= read.keys; parts *= 2) {
+        DecodeAttention part = read;
+        part.batch *= parts;
+        part.keys = (read.keys + parts - 1) / parts;
+        if (part.batch * readers > device_.multiprocessors.value) break;
+        std::int64_t const width = a.latent ? a.latent->kv_rank : read.head_dim;
+        Bytes const partial = 4.0 * static_cast<double>(part.batch * read.heads * width) * units::B;
+        time = std::min(time, cache_read(a, part) + touched(2.0 * partial, 1));
+    }
+    DecodeAttention wide = read;
+    wide.cache_bytes = bytes_per_value(CacheFormat::bf16);
+    return std::min(time, cache_read(a, wide));
+}
+
 Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context) const {
     ModelSpec const& model = what_.model;
-    char const* const variant = what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8";
+    bool const splits = what_.plan.cache != CacheFormat::bf16 && !runs_measured_attention(what_);
     Seconds total;
     for (LayerKind const kind : distinct_kinds(model)) {
         AttentionSpec const& a = model.attention_of(kind);
-        std::int64_t const heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp);
         auto const layers = static_cast<double>(count_of(model, kind));
         // Every state is read and written.
         if (kind.mixer == Mixer::recurrent)
@@ -342,26 +377,14 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
         if (kind.mixer != Mixer::attention) continue;
         std::int64_t keys = kind.sliding && a.window > 0 ? std::min(context, a.window) : context;
         if (a.index) keys = std::min(keys, a.index->chosen);
-        DecodeAttention shape{.batch = sequences,
-                              .heads = heads,
-                              .kv_heads = std::max<std::int64_t>(1, a.kv_heads / what_.plan.tp),
-                              .keys = std::max<std::int64_t>(1, keys),
-                              .head_dim = a.head_dim,
-                              .cache_bytes = bytes_per_value(what_.plan.cache)};
-        Seconds time;
-        if (a.latent) {
-            LatentDecode const latent{.batch = sequences,
-                                      .heads = heads,
-                                      .keys = shape.keys,
-                                      .kv_rank = a.latent->kv_rank,
-                                      .rope_head_dim = a.latent->rope_head_dim,
-                                      .cache_bytes = shape.cache_bytes};
-            shape = latent_shape(latent);
-            time = estimate_latent_decode(latent, variant, device_, CacheState::cold).time;
-        } else {
-            time = estimate_decode(shape, variant, device_, CacheState::cold, what_.engine.grouped_heads).time;
-        }
-        time = std::max(time, widening(shape));
+        DecodeAttention const read{.batch = sequences,
+                                   .heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp),
+                                   .kv_heads = std::max<std::int64_t>(1, a.kv_heads / what_.plan.tp),
+                                   .keys = std::max<std::int64_t>(1, keys),
+                                   .head_dim = a.head_dim,
+                                   .cache_bytes = bytes_per_value(what_.plan.cache)};
+        Seconds time = splits ? split_cache_read(a, read) : cache_read(a, read);
+        time = std::max(time, widening(a.latent ? latent_shape(latent_read(a, read)) : read));
         if (a.index && context > a.index->chosen) time += index_step(sequences, context);
         total += layers * time;
     }

@@ -50,6 +50,14 @@ public:
     [[nodiscard]] Seconds cache_attention(std::int64_t sequences, std::int64_t context) const;
 
 private:
+    /// One decode step of one layer, by the kernels that were measured.
+    [[nodiscard]] Seconds cache_read(AttentionSpec const& a, DecodeAttention const& read) const;
+    /// The same of a narrow cache by kernels that split the keys of a sequence: no longer than so many sequences of a
+    /// part of the keys each, while their heads leave multiprocessors without work, and a kernel that puts the parts
+    /// together (fp32, written and read), and no longer than from a cache of two bytes a value.
+    /// Source: FlashDecoding (pytorch.org/blog/flash-decoding); FlashAttention num_splits_heuristic; TensorRT-LLM's
+    /// kernel for an fp8 cache on L40S, which the tables time, does not: 1 to 16 sequences take as long.
+    [[nodiscard]] Seconds split_cache_read(AttentionSpec const& a, DecodeAttention const& read) const;
     /// Of a cache in fp8 on a device without it (`fp8_widening` of the engine); else nothing.
     [[nodiscard]] Seconds widening(DecodeAttention const& read) const;
     [[nodiscard]] Seconds product(std::int64_t m, std::int64_t n, std::int64_t k, GemmFormat const& format) const;
