@@ -95,6 +95,7 @@ double KeptFormats::of(KeptCopy copy) const {
         case KeptCopy::norm: return norm_copy;
         case KeptCopy::repeated: return repeated_copy;
         case KeptCopy::gathered: return gathered_copy;
+        case KeptCopy::unweighted: return routed_copy > 0 ? 0 : 2;
     }
     return 1;
 }

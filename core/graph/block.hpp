@@ -18,16 +18,17 @@ struct FrameworkMemory;
 enum class NarrowInput : std::uint8_t { no, instead, beside };
 
 /// A copy that some frameworks keep beside the tensors of the graph, in bytes an element of their own: of a gate beside
-/// its product, where the two are not one kernel; of routed tokens, as they are permuted and combined; around a norm,
-/// where it runs op by op, in fp32 or between casts; of keys and values, repeated for the query heads that share them;
-/// of a norm's output, gathered over the tensor-parallel ranks and not gathered again in the backward pass.
-enum class KeptCopy : std::uint8_t { none, gate, routed, norm, repeated, gathered };
+/// its product, where the two are not one kernel; of routed tokens, as experts leave them and they are combined; around
+/// a norm, where it runs op by op, in fp32 or between casts; of keys and values, repeated for the query heads that
+/// share them; of a norm's output, gathered over the tensor-parallel ranks and not gathered again in the backward pass;
+/// of experts' activation, where the router's scores weight that and not their outputs.
+enum class KeptCopy : std::uint8_t { none, gate, routed, norm, repeated, gathered, unweighted };
 
 /// Bytes an element of what frameworks keep otherwise than the graph says (`FrameworkMemory`).
 struct KeptFormats {
     double narrow_input = 2;  ///< of the input of a product in fp8; of one in fp4 `SavedTensor::narrow_width` of it
     double gate_copy = 0;
-    double routed_copy = 0;
+    double routed_copy = 2;  ///< 0: experts' activation is weighted, and not their outputs
     double norm_copy = 0;
     double repeated_copy = 0;
     double gathered_copy = 0;

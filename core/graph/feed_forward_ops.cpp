@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace sextant {
 namespace {
@@ -52,6 +53,11 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
 
 namespace {
 
+/// Where the router's scores weight experts' activation, one kernel makes and weights that of a gated unit; without a
+/// gate a product of its own does, which needs what it multiplies. Source: Megatron-Core, `TEGroupedMLP` of
+/// `transformer/moe/experts.py`.
+constexpr std::string_view unweighted_activation = "expert activation before its weights";
+
 /// The feed-forward of the experts that a rank holds, on the tokens it received.
 void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     ParallelPlan const& plan = b.plan;
@@ -82,6 +88,10 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
         if (b.needs_input({})) b.keep_input("expert activation output", "2 T k f_e / t", 2 * received * f);
         if (b.model.mlp.gated)
             b.keep_copy(KeptCopy::gate, "expert gate beside its product", "T k f_e / t", received * f);
+        else if (plan.dispatcher == Dispatcher::deduplicated)
+            b.keep(unweighted_activation, "2 T k f_e / t", 2 * received * f);
+        else
+            b.keep_copy(KeptCopy::unweighted, unweighted_activation, "T k f_e / t", received * f);
     });
     b.dequantise(elements(down));
     b.block.ops.push_back({.name = "experts down", .what = down});
@@ -128,11 +138,10 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
         if (b.needs_input({})) b.keep_input("dispatched tokens", "2 T k h / t", received * token_bytes);
     });
     append_experts(b, moe, received);
-    // Where tokens are sent once per domain, they are weighted by their experts' scores before they are multiplied by
-    // the last matrix, and no output is needed again.
+    // Where tokens are sent once per domain, with some frameworks always, they are weighted by their experts' scores
+    // before they are multiplied by the last matrix, and no output is needed again.
     if (plan.dispatcher == Dispatcher::all_to_all) {
-        b.keep("expert outputs", "2 T k h / t", received * token_bytes);
-        b.keep_copy(KeptCopy::routed, "copies of routed tokens", "T k h / t", received * b.hidden);
+        b.keep_copy(KeptCopy::routed, "expert outputs", "T k h / t", received * b.hidden);
         // Where each rank combines as many rows as all of them have, in fp32: zeros where the others' are.
         double const of_others = static_cast<double>(b.tokens) * top_k - received;
         if (of_others > 0 && plan.sequence_parallel == Switch::on)

@@ -70,8 +70,8 @@ struct FrameworkMemory {
     Sourced<double> held_gather_bytes;   ///< per token (not / tp), hidden unit and layer, for each microbatch in flight
                                          ///< beyond the second
     Sourced<double> step_buffer_bytes;   ///< per unsharded token and hidden unit, once
-    Sourced<double> routed_token_bytes;  ///< per routed token and hidden unit: permute and combine copies of MoE, where
-                                         ///< tokens are not sent once per domain
+    Sourced<double> routed_token_bytes;  ///< per routed token and hidden unit: experts' outputs, where they are
+                                         ///< weighted by the router, with copies; 0: their activation is weighted
     Sourced<double> norm_copy_bytes;     ///< per token, hidden unit and norm before a half of a layer: fp32 residuals,
                                          ///< casts and norms that run op by op
     Sourced<double> repeated_key_value_bytes;  ///< per token and key or value unit that is repeated for query heads

@@ -36,11 +36,11 @@ std::set<std::string> again(Block const& block) {
     return names;
 }
 
-/// Tensors of the graph; copies of them are a framework's.
+/// Tensors that are kept whatever the framework, and experts' outputs.
 std::set<std::string> dropped(Block const& block) {
     std::set<std::string> names;
     for (SavedTensor const& tensor : block.saved)
-        if (tensor.copy == KeptCopy::none && runs_again(Recompute::selective, tensor.dropped_by))
+        if (tensor.kept({}) > Bytes{} && runs_again(Recompute::selective, tensor.dropped_by))
             names.emplace(tensor.name);
     return names;
 }
@@ -281,6 +281,32 @@ TEST_CASE("tokens that are sent once per domain leave no copies beside the exper
     CHECK((copied - layer_of(model, plan).kept(Recompute::none)).base() == 2.0 * 4096 * 2 * 2048);
 }
 
+TEST_CASE("scores weight experts' outputs, which are kept, or their activation, which without a gate is kept twice",
+          "[INV-6]") {
+    ModelSpec const gated = mixture(2048, 1, 8, 2, 5632);
+    ModelSpec plain = gated;
+    plain.mlp.gated = false;
+    constexpr double routed = 4096 * 2;
+    KeptFormats const outputs{.routed_copy = 2}, activation{.routed_copy = 0};
+    ParallelPlan plan;
+    plan.dp = plan.ep = 8;
+    ParallelPlan once = plan;
+    once.dispatcher = Dispatcher::deduplicated;
+    auto const kept = [&](ModelSpec const& model, ParallelPlan const& how, KeptFormats const& formats) {
+        return layer_of(model, how).kept(Recompute::none, formats).base();
+    };
+    CHECK(kept(gated, plan, outputs) - kept(gated, plan, activation) == 2 * routed * 2048);
+    CHECK(kept(plain, plan, outputs) - kept(plain, plan, activation) == 2 * routed * 2048 - 2 * routed * 5632);
+    for (ModelSpec const& model : {gated, plain})
+        for (KeptFormats const& formats : {outputs, activation})
+            CHECK(kept(model, once, formats) == kept(model, plan, activation));
+    // It runs again with the activation.
+    Block const again = layer_of(plain, selective({Module::moe_act}));
+    CHECK((again.kept(Recompute::none, activation) - again.kept(Recompute::selective, activation)).base() ==
+          2 * 2 * routed * 5632);
+    CHECK((again.kept(Recompute::none) - again.kept(Recompute::selective)).base() == 2 * routed * 5632);
+}
+
 TEST_CASE("copies that a framework keeps go with the tensors that they are of", "[INV-6]") {
     ModelSpec const dense = llama(4096, 32, 8, 1, 14336), experts = mixture(4096, 1, 8, 2, 14336);
     constexpr double tokens = 4096;
@@ -289,7 +315,7 @@ TEST_CASE("copies that a framework keeps go with the tensors that they are of", 
         Block const block = layer_of(model, selective(modules));
         return (block.kept(policy, formats) - block.kept(policy)).base();
     };
-    KeptFormats const gate{.gate_copy = 2}, routed{.routed_copy = 6};
+    KeptFormats const gate{.gate_copy = 2}, routed{.routed_copy = 8};
     CHECK(copies(dense, {Module::core_attn}, gate) == 2 * tokens * 14336);
     CHECK(copies(dense, {Module::core_attn}, routed) == 0);
     for (Module const module : {Module::mlp, Module::mlp_act, Module::op})
@@ -309,7 +335,7 @@ TEST_CASE("copies that a framework keeps go with the tensors that they are of", 
         CHECK(copies(dense, {Module::core_attn}, formats, Recompute::full) == 0);
 
     CHECK(copies(experts, {Module::core_attn}, gate) == 2 * 2 * tokens * 14336);
-    CHECK(copies(experts, {Module::core_attn}, routed) == 6 * 2 * tokens * 4096);
+    CHECK(copies(experts, {Module::core_attn}, routed) == (8 - 2) * 2 * tokens * 4096);  // beside experts' outputs
     CHECK(copies(experts, {Module::moe_act}, gate) == 0);
     CHECK(copies(experts, {Module::moe_act}, routed) > 0);
     for (Module const module : {Module::moe, Module::op}) {

@@ -555,6 +555,23 @@ TEST_CASE("MaxText's buffers of routed tokens hold what one rank of an expert gr
     CHECK(worst > Bytes{});
 }
 
+TEST_CASE("Megatron-Core keeps what experts read and activate, and neither their outputs nor copies", "[INV-21]") {
+    FrameworkMemory framework = find_framework("megatron", "test").memory;
+    ModelSpec const model = find_model("qwen3-30b-a3b");  // 8 of 128 experts, gated
+    ParallelPlan plan{.dp = 8, .ep = 8};
+    auto const kept = [&] {
+        return build_blocks(model, plan, SequenceShape(4096))
+            .layers.front()
+            .kept(Recompute::none, kept_formats(framework))
+            .base();
+    };
+    double const exchanged = kept();
+    framework.routed_token_bytes = known(2.0);  // releases before 0.12
+    CHECK(kept() - exchanged == 2.0 * 4096 * 8 * 2048);
+    plan.dispatcher = Dispatcher::deduplicated;
+    CHECK(kept() == exchanged);
+}
+
 TEST_CASE("XLA's plan for TPUs: shards cast, gradients from the start, the output matrix or the logits", "[INV-21]") {
     FrameworkMemory const framework = on_generation(find_framework("maxtext", "test"), "tpu").memory;
     ParallelPlan plan{.dp = 8, .zero = 3};
