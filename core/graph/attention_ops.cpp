@@ -122,19 +122,28 @@ void append_context_exchange(BlockBuilder& b, double key_value_bytes, double que
     }
 }
 
+/// Whether heads are exchanged for tokens.
+bool exchanges_heads(ParallelPlan const& plan) { return plan.cp > 1 && plan.cp_mode == ContextParallel::ulysses; }
+
 /// Widths of what one rank holds of a token: its queries, keys and values, and outputs.
 struct HeadWidths {
-    HeadWidths(AttentionSpec const& a, std::int64_t tp)
-        : heads(a.heads / tp),
+    HeadWidths(AttentionSpec const& a, ParallelPlan const& plan)
+        : heads(a.heads / plan.tp),
           // Latent attention expands keys and values to all heads before the product.
-          kv_heads(a.latent ? heads : std::max<std::int64_t>(1, a.kv_heads / tp)),
+          kv_heads(a.latent ? heads : std::max<std::int64_t>(1, a.kv_heads / plan.tp)),
+          // Every rank that heads are exchanged with needs one of them. Source: DeepSpeed's ulysses_sp.py
+          // (`kv_replication_factor`), arXiv:2506.13996 sec. 3.2.
+          attended_kv_heads(exchanges_heads(plan) ? std::max(kv_heads, plan.cp) : kv_heads),
           query(static_cast<double>(heads * a.head_dim)),
           key_value(static_cast<double>(kv_heads * (a.head_dim + a.value_head_dim))),
+          attended_key_value(static_cast<double>(attended_kv_heads * (a.head_dim + a.value_head_dim))),
           output(static_cast<double>(heads * a.value_head_dim)) {}
     std::int64_t heads;
     std::int64_t kv_heads;
+    std::int64_t attended_kv_heads;
     double query;
     double key_value;
+    double attended_key_value;
     double output;
 };
 
@@ -150,11 +159,11 @@ Attention core_of(BlockBuilder const& b, HeadWidths const& width, LayerKind kind
     AttentionSpec const& a = b.model.attention_of(kind);
     ParallelPlan const& plan = b.plan;
     bool const ring = plan.cp_mode == ContextParallel::ring && plan.cp > 1;
-    bool const ulysses = plan.cp_mode == ContextParallel::ulysses && plan.cp > 1;
+    bool const ulysses = exchanges_heads(plan);
     if (a.index && b.document > a.index->chosen) return sparse_attention(a, b.documents, width.heads, b.document);
     return {.batch = b.documents,
             .heads = ulysses ? std::max<std::int64_t>(1, width.heads / plan.cp) : width.heads,
-            .kv_heads = ulysses ? std::max<std::int64_t>(1, width.kv_heads / plan.cp) : width.kv_heads,
+            .kv_heads = ulysses ? width.attended_kv_heads / plan.cp : width.kv_heads,
             .queries = ulysses ? b.document : ceil_div(b.document, plan.cp),
             .keys = b.document,
             .window = kind.sliding ? a.window : 0,
@@ -185,7 +194,7 @@ void keep_scores(BlockBuilder& b, Attention const& core, HeadWidths const& width
 /// of the rank's heads and, exchanged, of its tokens. Source: AttnFuncWithCPAndQKVOA2A of Transformer Engine.
 void keep_output(BlockBuilder& b, AttentionSpec const& a, double bytes) {
     constexpr std::string_view formula = "2 T a d_v / t";
-    if (b.plan.cp == 1 || b.plan.cp_mode != ContextParallel::ulysses) {
+    if (!exchanges_heads(b.plan)) {
         b.keep_input(attention_output, formula, bytes, a.gated ? NarrowInput::no : NarrowInput::beside);
         return;
     }
@@ -222,7 +231,7 @@ Attention index_scores(KeyIndex const& index, std::int64_t batch, std::int64_t t
 void append_attention(BlockBuilder& b, LayerKind kind) {
     AttentionSpec const& a = b.model.attention_of(kind);
     auto const tokens = static_cast<double>(b.tokens);
-    HeadWidths const width(a, b.plan.tp);
+    HeadWidths const width(a, b.plan);
 
     b.enter_tensor_region("attention in", b.joint_entry() ? joint_readers : attention_readers);
     bool const normed = a.query_key_norm != AttentionSpec::QueryKeyNorm::none;
@@ -253,7 +262,8 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     ActivationGroup const context =
         core.kernel == AttentionKernel::flash ? ActivationGroup::context : ActivationGroup::other;
     b.group(context, [&] {
-        append_context_exchange(b, 2 * tokens * width.key_value, 2 * tokens * width.query, 2 * tokens * width.output);
+        append_context_exchange(b, 2 * tokens * width.attended_key_value, 2 * tokens * width.query,
+                                2 * tokens * width.output);
         b.module(RecomputeModule::core_attn, [&] { b.block.ops.push_back({.name = "attention", .what = core}); });
         // Each further ring step reads the fp32 running output and statistics, and writes them.
         if (core.pieces > 1)
@@ -261,12 +271,14 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
                         core.pieces - 1);
     });
 
-    expansion([&] { b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.key_value)); });
-    if (width.kv_heads < width.heads) {
-        double const repeats = static_cast<double>(width.heads - width.kv_heads) / static_cast<double>(width.kv_heads);
+    expansion([&] {
+        b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.attended_key_value));
+    });
+    if (width.attended_kv_heads < width.heads) {
+        double const repeats = static_cast<double>(width.heads - width.attended_kv_heads) *
+                               static_cast<double>(a.head_dim + a.value_head_dim);
         b.group(ActivationGroup::qkv, [&] {
-            b.keep_copy(KeptCopy::repeated, "keys and values repeated", "T (a - kv) (d + d_v) / t",
-                        repeats * tokens * width.key_value);
+            b.keep_copy(KeptCopy::repeated, "keys and values repeated", "T (a - kv) (d + d_v) / t", repeats * tokens);
         });
     }
     b.group(context, [&] {

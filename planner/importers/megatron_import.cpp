@@ -159,7 +159,7 @@ void read_chunks(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     if (balanced) p.stage_layers.clear();
 }
 
-void read_context(ArgumentReader& in, ForeignPlan& out) {
+void read_context(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     ParallelPlan& p = out.plan;
     p.cp = in.degree("--context-parallel-size");
     std::string const type = in.text("--cp-comm-type").value_or("p2p");
@@ -172,6 +172,13 @@ void read_context(ArgumentReader& in, ForeignPlan& out) {
     else if (type != "p2p")
         throw InputError("{}: --cp-comm-type: '{}' (p2p, allgather, a2a or a2a+p2p)", in.where(), type);
     if (p.cp == 1) p.cp_mode = ContextParallel::ring;
+    if (p.cp_mode == ContextParallel::ulysses && !model.attention.latent &&
+        model.attention.kv_heads % (p.tp * p.cp) != 0)
+        out.warnings.push_back(fmt::format(
+            "--cp-comm-type: a2a: Transformer Engine refuses to exchange {} key-value heads, which are not divisible "
+            "by tp x cp = {} x {}; they are counted as repeated for the ranks that have none (p2p or allgather need "
+            "no heads for each rank)",
+            model.attention.kv_heads, p.tp, p.cp));
 }
 
 void read_experts(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
@@ -362,7 +369,7 @@ ForeignPlan import_megatron(std::string_view text, std::string_view where, Model
     out.plan.pp = in.degree("--pipeline-model-parallel-size");
     read_chunks(in, out, model);
     read_common_arguments(in, out, model);
-    read_context(in, out);
+    read_context(in, out, model);
     read_experts(in, out, model);
     read_sharding(in, out);
     read_optimizer(in, out, model);

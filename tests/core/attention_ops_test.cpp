@@ -32,6 +32,36 @@ TEST_CASE("Ulysses keeps attention's output twice: of a rank's heads, and exchan
     CHECK(of_gated(ContextParallel::ulysses) - of_gated(ContextParallel::ring) == output);
 }
 
+TEST_CASE("Ulysses repeats keys and values for the ranks that have no head of them", "[INV-4][INV-6]") {
+    ModelSpec const model = llama(4096, 32, 8, 1, 14336);
+    ParallelPlan plan;
+    plan.cp_mode = ContextParallel::ulysses;
+    struct Found {
+        double kept = 0;
+        double exchanged = 0;
+        double key_value_heads = 0;
+    };
+    auto const of = [&](std::int64_t cp) {
+        plan.cp = cp;
+        Block const layer = build_layer(model, {}, plan, 8192 * cp);
+        Found found;
+        for (SavedTensor const& tensor : layer.saved)
+            if (tensor.name == "q, k, v") found.kept += tensor.bytes.base();
+        for (Op const& op : layer.ops) {
+            if (op.name == "cp heads") found.exchanged += std::get<Collective>(op.what).bytes.base();
+            if (op.name == "attention")
+                found.key_value_heads = static_cast<double>(std::get<Attention>(op.what).kv_heads);
+        }
+        return found;
+    };
+    double const heads = 2.0 * 8192 * 128;  // of one head, keys or values of a rank's tokens
+    CHECK(of(8).kept == heads * (32 + 2 * 8));
+    CHECK(of(32).kept == heads * (32 + 2 * 32));
+    CHECK(of(32).exchanged - of(8).exchanged == heads * 2 * (32 - 8));
+    CHECK(of(4).key_value_heads == 2);
+    CHECK(of(32).key_value_heads == 1);
+}
+
 TEST_CASE("rotary embedding of latent attention turns a part of each query and one key", "[INV-4]") {
     auto const moved = [](ModelSpec const& model, std::int64_t tp) {
         ParallelPlan plan;

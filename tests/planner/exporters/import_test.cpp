@@ -145,6 +145,15 @@ torchrun ${DIST[@]} pretrain_gpt.py $MODEL --tensor-model-parallel-size $TP --se
     CHECK(has(f.warnings, "--my-own: not known here"));
 }
 
+TEST_CASE("heads that Transformer Engine does not exchange are said to be counted otherwise", "[import]") {
+    auto const warned = [](std::string const& more) {
+        return has(import_megatron("--bf16 --cp-comm-type a2a " + more, "x", llama()).warnings, "--cp-comm-type: a2a");
+    };
+    CHECK_FALSE(warned("--context-parallel-size 4"));
+    CHECK_FALSE(warned("--context-parallel-size 4 --tensor-model-parallel-size 2"));
+    CHECK(warned("--context-parallel-size 8 --tensor-model-parallel-size 2"));
+}
+
 TEST_CASE("modules whose input is offloaded are what they read", "[import]") {
     auto const megatron = [](std::string const& more) { return import_megatron("--bf16 " + more, "x", llama()); };
     ForeignPlan const some =
