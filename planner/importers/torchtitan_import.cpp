@@ -227,13 +227,33 @@ void read_training(TomlValues& in, ForeignPlan& out) {
             "training.enable_cpu_offload: weights and gradients are counted on the accelerator, the optimizer in the "
             "host");
     }
+}
+
+/// Whose constants a run without torch.compile has: layers that run op by op are FSDP2's in eager PyTorch, in
+/// torchtitan's units and with its attention, and an eager loss has wider logits. Source: docs/memory.md, "torchtitan".
+void read_compile(TomlValues& in, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
     bool const compiled = in.flag("compile.enable") || in.flag("training.compile");
-    bool const loss = !in.has("compile.components") || in.has_text("compile.components", "loss");
-    p.fused_cross_entropy = compiled && loss ? Switch::on : Switch::off;
-    if (!compiled || !loss)
-        out.warnings.emplace_back(
-            "compile.components: a loss that is not compiled takes 10 to 12 bytes a logit, of which 6 are counted "
-            "(enable = true with \"loss\" among the components needs no more)");
+    auto const compiles = [&](char const* component) {
+        bool const named = !in.has("compile.components") || in.has_text("compile.components", component);
+        return compiled && named;
+    };
+    bool const model = compiles("model");
+    bool const loss = compiles("loss");
+    p.fused_cross_entropy = loss ? Switch::on : Switch::off;
+    if (model && loss) return;
+    if (!model)
+        out.framework = "fsdp:end_units=1:repeated_key_value_bytes=0:norm_copy_bytes=0:gradient_bytes_sent=4";
+    else
+        out.framework += ":logits_bytes=12:logits_bytes_reserved=12";
+    if (p.tp > 1) out.framework += fmt::format(":split_logits_bytes={}", loss ? 10 : 38);
+    out.warnings.push_back(
+        fmt::format("compile: {} not compiled, so counted as --framework {} (compile.enable = true with \"model\" and "
+                    "\"loss\" among the components is faster and needs less memory)",
+                    model  ? "the loss is"
+                    : loss ? "the model is"
+                           : "model and loss are",
+                    out.framework));
 }
 
 void sort_rest(TomlValues const& in, ForeignPlan& out) {
@@ -288,6 +308,7 @@ ForeignPlan import_torchtitan(std::string_view text, std::string_view where, Mod
     read_sharding(in, out);
     read_recompute(in, out, model);
     read_training(in, out);
+    read_compile(in, out);
     if (in.flag("parallelism.enable_async_tensor_parallel"))
         out.warnings.emplace_back(
             "parallelism.enable_async_tensor_parallel: overlap of tensor parallelism; the profile's own is counted");

@@ -298,7 +298,8 @@ TEST_CASE("plan: an imported plan stands beside the best", "[cli][import]") {
     std::string const file = folder.file(
         "t.toml",
         "[training]\nlocal_batch_size = 1\nglobal_batch_size = 64\nseq_len = 2048\n[parallelism]\n"
-        "data_parallel_shard_degree = 2\ntensor_parallel_degree = 8\n[activation_checkpoint]\nmode = \"full\"\n");
+        "data_parallel_shard_degree = 2\ntensor_parallel_degree = 8\n[activation_checkpoint]\nmode = \"full\"\n"
+        "[compile]\nenable = true\n");
     Arguments const command{"--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--from-torchtitan", file};
     Json const json = report(Arguments{"plan"} + command);
     Json const& present = json.at("present");

@@ -1,3 +1,4 @@
+#include "core/spec/hardware_catalog.hpp"
 #include "planner/importers/foreign_plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/exporters/exported.hpp"
@@ -86,6 +87,33 @@ TEST_CASE("torchtitan compiles the loss, which its memory counts on", "[export][
     CHECK(warned("enable = false\n"));
     CHECK(warned("enable = true\ncomponents = [\"model\"]\n"));
     CHECK_FALSE(warned("enable = true\n"));
+}
+
+TEST_CASE("torchtitan without torch.compile has the memory of what runs op by op", "[import]") {
+    ModelSpec const model = find_model("llama-3.1-8b");
+    auto const memory = [&](std::string const& toml) {
+        return find_framework(import_torchtitan(toml, "x", model).framework, "test").memory;
+    };
+    std::string const split = "[parallelism]\ntensor_parallel_degree = 2\n";
+    FrameworkMemory const compiled = memory("[compile]\nenable = true\n");
+    CHECK(compiled.logits_bytes.value == 4);
+    CHECK(compiled.gated_extra_bytes.value == 0);
+    FrameworkMemory const loss = memory("[compile]\nenable = true\ncomponents = [\"model\"]\n");
+    CHECK(loss.logits_bytes.value == 12);
+    CHECK(loss.gated_extra_bytes.value == 0);
+    CHECK(memory(split + "[compile]\nenable = true\ncomponents = [\"model\"]\n").split_logits_bytes.value == 38);
+    for (char const* const none : {"", "[compile]\nenable = false\n"}) {
+        FrameworkMemory const eager = memory(none);
+        CHECK(eager.logits_bytes.value == 12);
+        CHECK(eager.gated_extra_bytes.value == 2);
+        CHECK(eager.end_units.value == 1);
+        CHECK(eager.norm_copy_bytes.value == 0);
+        CHECK(memory(split + none).split_logits_bytes.value == 38);
+    }
+    std::string const layers = "[compile]\nenable = true\ncomponents = [\"loss\"]\n";
+    CHECK(memory(layers).fused_logits_bytes.value == 4);
+    CHECK(memory(layers).gated_extra_bytes.value == 2);
+    CHECK(memory(split + layers).split_logits_bytes.value == 10);
 }
 
 TEST_CASE("torchtitan does not compile mxfp8 with tensor parallelism", "[export]") {
