@@ -25,14 +25,25 @@ double prefetched_bytes(ParallelPlan const& plan) { return plan.dp * plan.cp > 1
 }  // namespace
 
 bool shards_units(ParallelPlan const& plan, FrameworkMemory const& framework) {
-    return plan.zero >= 2 && framework.reduce_buffer_bytes.value > 0;
+    return (plan.zero >= 2 && framework.reduce_buffer_bytes.value > 0) || reduces_units_last(plan, framework);
+}
+
+bool reduces_units_last(ParallelPlan const& plan, FrameworkMemory const& framework) {
+    return plan.zero == 1 && framework.reduce_buffer_bytes.value > 0 && framework.bucket_bytes.value <= 0;
+}
+
+Bytes first_unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    double const root = load.ends.total() - (ends_apart(framework) ? load.head.total() : 0);
+    double const unit = std::max(root, load.largest_layer.total());
+    double const shard = state_bytes(framework, plan, dense_shards(plan)).gradients / dense_shards(plan);
+    return (reduced_bytes(plan, framework) + shard - copy_bytes) * unit * B;
 }
 
 GatheredLayers unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     bool const gathers = plan.zero >= 3;
     double const copy = gathers ? copy_bytes : 0;
     double const next = gathers ? prefetched_bytes(plan) : 0;
-    double const reduced = reduced_bytes(plan, framework);
+    double const reduced = reduces_units_last(plan, framework) ? 0 : reduced_bytes(plan, framework);
     double const layer = load.largest_layer.total();
     double const head = load.head.total();
     Bytes const frozen = gathers ? frozen_bytes(load.frozen_layer, plan) : Bytes{};

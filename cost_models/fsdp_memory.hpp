@@ -5,11 +5,18 @@
 namespace sextant {
 
 /// Whether state is sharded by units, each gathered in 16 bit for a pass of its own and reduced from a buffer of its
-/// own, as PyTorch's FSDP2 does: under ZeRO 3 a unit is freed after its forward, under ZeRO 2 after its backward.
+/// own, as PyTorch's FSDP2 does: under ZeRO 3 a unit is freed after its forward, under ZeRO 2 after its backward, and
+/// where nothing else makes replicas (no `bucket_bytes`), under ZeRO 1 with the step.
 bool shards_units(ParallelPlan const& plan, FrameworkMemory const& framework);
 
-/// What is unsharded, or on its way to be reduced, at the loss and while layers go backward. Under ZeRO 2 gathered
-/// weights are not of it. Source: docs/memory.md, "Units of FSDP".
+/// Whether these units stay gathered, and their gradients unsharded, until the last microbatch has gone backward: FSDP2
+/// in a pipeline. Source: torch/distributed/pipelining/stage.py (`backward_maybe_with_nosync`).
+bool reduces_units_last(ParallelPlan const& plan, FrameworkMemory const& framework);
+/// What comes then with the first unit that is reduced: the buffer and the shard, less the copy that was freed.
+Bytes first_unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
+
+/// What is unsharded, or on its way to be reduced, at the loss and while layers go backward. Under ZeRO 2 and 1
+/// gathered weights are not of it, under ZeRO 1 no buffers. Source: docs/memory.md, "Units of FSDP".
 GatheredLayers unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
 /// The same when the backward pass ends, where all gradients are there, of which `written_late` bytes a parameter come

@@ -1,6 +1,7 @@
 #include "cost_models/memory_footprint.hpp"
 
 #include "core/graph/step_graph.hpp"
+#include "cost_models/class_scaling.hpp"
 #include "cost_models/fsdp_memory.hpp"
 #include "cost_models/weight_copies.hpp"
 
@@ -49,6 +50,11 @@ GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, 
     double const layer = share * with_copies(load.largest_layer, plan).total();
     Bytes const frozen = share * frozen_bytes(with_copies(load.frozen_layer, plan), plan);
     return {.at_loss = 2 * layer * B + frozen, .in_backward = (2 * 2 * layer + 2 * layer) * B + 2.0 * frozen};
+}
+
+double narrow_copies_of(Precision precision, AcceleratorProfile const& accelerator) {
+    if (!is_narrow(precision)) return 0;
+    return precision == Precision::fp8 && is_data_center_blackwell(accelerator) ? 1 : 2;
 }
 
 double optimizer_saving(Optimizer optimizer) {
@@ -138,15 +144,15 @@ Amount own_share(Amount dense, Amount expert, ParallelPlan const& plan) {
     return plan.zero >= 3 ? dense / dense_shards(plan) + expert / expert_shards(plan) : dense + expert;
 }
 
-/// Of a weight that is multiplied by, what its narrow copies take: one as it is, one transposed, with their scales.
-/// Source: Transformer Engine, which keeps both from the first microbatch to the last (`is_first_microbatch`).
+/// Of a weight that is multiplied by, what a narrow copy takes with its scales.
+/// Source: Transformer Engine, which keeps copies from the first microbatch to the last (`is_first_microbatch`).
 double narrow_copy_bytes(Precision precision) {
     constexpr double scale_of_32 = 1.0 / 32, scale_of_16 = 1.0 / 16;  // one byte each
     switch (precision) {
         case Precision::fp8:
-        case Precision::fp8_block: return 2;  // scales of a matrix, of squares of 128
-        case Precision::mxfp8: return 2 * (1 + scale_of_32);
-        case Precision::fp4: return 2 * (0.5 + scale_of_16);
+        case Precision::fp8_block: return 1;  // scales of a matrix, of squares of 128
+        case Precision::mxfp8: return 1 + scale_of_32;
+        case Precision::fp4: return 0.5 + scale_of_16;
         default: return 0;
     }
 }
@@ -160,7 +166,8 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     if (plan.adapters.on())
         m.weights += own_share(frozen_dense_bytes(load.frozen, plan), frozen_expert_bytes(load.frozen, plan), plan);
     if (plan.narrow_copies == Switch::on)
-        m.weights += narrow_copy_bytes(plan.precision) * (load.parameters.total() - load.ends.total()) * B;
+        m.weights +=
+            load.narrow_copies * narrow_copy_bytes(plan.precision) * (load.parameters.total() - load.ends.total()) * B;
     m.gradients = (dense.gradients * pd + expert.gradients * pe) * B;
     m.optimizer = (dense.optimizer * pd + expert.optimizer * pe) * B;
     m.host = (dense.host * pd + expert.host * pe) * B;
@@ -173,7 +180,7 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
 /// 16-bit copies of the weights that are trained, where the state is wider or sharded, from forward to backward. A
 /// compiler casts the shards of all layers before it scans over them.
 Bytes cast_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    if (plan.zero == 2 && shards_units(plan, framework)) return 2 * load.parameters.total() * B;
+    if (plan.zero <= 2 && shards_units(plan, framework)) return 2 * load.parameters.total() * B;
     if (plan.optimizer == Optimizer::adamw_pure_bf16 || plan.precision == Precision::fp32) return {};
     double const bytes = framework.cast_weight_bytes.value;
     if (!scans_layers(framework)) return plan.zero >= 3 ? Bytes{} : bytes * load.parameters.total() * B;
@@ -252,6 +259,16 @@ double bytes_of_logit(ParallelPlan const& plan, FrameworkMemory const& framework
     return (fused ? framework.fused_logits_bytes : framework.logits_bytes).value;
 }
 
+/// Bytes per logit of what a cap on them keeps for its backward: the tanh in 16 bit. A fused loss that has less of the
+/// logits in memory takes them as they come and caps them itself (`softcap` of Liger's kernels); Megatron-Core's, or
+/// one that is compiled, comes after the cap.
+double bytes_of_cap(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (load.capped_logits == Switch::off) return 0;
+    bool const caps =
+        plan.fused_cross_entropy == Switch::on && framework.fused_logits_bytes.value < framework.logits_bytes.value;
+    return caps ? 0 : 2;
+}
+
 /// What the allocator holds on to: copies that linger, gathers held for later microbatches, logits in several
 /// precisions.
 Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
@@ -308,12 +325,13 @@ Bytes other_logits(StageLoad const& load, ParallelPlan const& plan, FrameworkMem
     // a loss in chunks.
     constexpr double gradient_bytes = 2;
     if (plan.loss_chunks > 1) return load.logits > 0 ? gradient_bytes * others * load.hidden_tokens * B : Bytes{};
-    return (framework.logits_bytes.value * others + gradient_bytes * load.postponed_logits) * load.logits * B;
+    double const each = framework.logits_bytes.value + bytes_of_cap(load, plan, framework);
+    return (each * others + gradient_bytes * load.postponed_logits) * load.logits * B;
 }
 
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     double const logits = logits_at_once(load, plan);
-    double const bytes = bytes_of_logit(plan, framework) * logits;
+    double const bytes = (bytes_of_logit(plan, framework) + bytes_of_cap(load, plan, framework)) * logits;
     constexpr double gradient_bytes = 2;  // of a logit
     Bytes const with_matrix = matrix_at_loss(load, plan, framework);
     Bytes const backward = with_matrix > Bytes{} ? gradient_bytes * logits * B + with_matrix : Bytes{};
@@ -326,6 +344,7 @@ Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework) {
 }
 
 Bytes closing_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (reduces_units_last(plan, framework)) return first_unit_buffers(load, plan, framework);
     Bytes const given_up = cast_weights(load, plan, framework);
     if (!shards_units(plan, framework)) return updated_weights(load, plan, framework) - given_up;
     double const written_late = begins_without_gradients(load, plan, framework)

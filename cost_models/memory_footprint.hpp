@@ -2,6 +2,7 @@
 
 #include "core/graph/block.hpp"
 #include "core/spec/framework_profile.hpp"
+#include "core/spec/hardware_profile.hpp"
 #include "core/spec/parallel_plan.hpp"
 
 #include <array>
@@ -39,6 +40,8 @@ struct StageLoad {
     double logits = 0;                 ///< T V / tp on the stage with the head (and once more per MTP module), else 0
     double postponed_logits =
         0;  ///< microbatches whose logits' gradients wait for a weight half, beside the one at work
+    Switch capped_logits = Switch::off;  ///< bounded by a scaled tanh before the loss
+    double narrow_copies = 0;            ///< of a weight, in the format of narrow products (`narrow_copies_of`)
 };
 
 /// Of activations that are offloaded, what is on the device for each pass that runs: the layer at work and the one in
@@ -108,6 +111,11 @@ Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkM
 /// Beside what is kept: a layer that is run again, and gradients of what it leaves. Of layers with experts the former
 /// is more than is there at once already.
 Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework);
+
+/// Copies of a weight that narrow products read: one as it is, for the forward pass, and one transposed, for the
+/// gradient of the input. Blackwells of data centres multiply fp8 with one scale for a matrix as it is. Source:
+/// Transformer Engine, `is_non_tn_fp8_gemm_supported` (compute capability 10).
+double narrow_copies_of(Precision precision, AcceleratorProfile const& accelerator);
 
 /// What an optimizer holds less of a parameter in moments, in bytes, than AdamW with both in fp32.
 double optimizer_saving(Optimizer optimizer);

@@ -232,7 +232,9 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
             tokens * as_double(padded_vocabulary(model_.vocab, plan)) / tp * as_double(1 + model_.mtp_modules);
         load.postponed_logits =
             as_double(postponed_head_weights(plan.schedule, plan.pp, microbatches(plan, workload_)));
+        load.capped_logits = model_.capped_logits ? Switch::on : Switch::off;
     }
+    load.narrow_copies = narrow_copies_of(plan.precision, cluster_.accelerator);
     if (load.layers > 0) load.kept_by_layer = load.kept / load.layers;
     load.microbatches = as_double(microbatches(plan, workload_));
     load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, microbatches(plan, workload_), run.first);

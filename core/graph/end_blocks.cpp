@@ -8,7 +8,7 @@ namespace {
 /// Output matrix and cross entropy over the padded vocabulary, [T, h] -> [T, V / t] -> loss.
 ///
 /// The logits themselves are not in the tensor list: how many bytes a framework needs per logit is its own figure
-/// (`FrameworkMemory::logits_bytes`).
+/// (`FrameworkMemory::logits_bytes`), and the tanh of a cap is there as long as they are.
 void append_vocabulary_product(BlockBuilder& b) {
     std::int64_t const width = padded_vocabulary(b.model.vocab, b.plan) / b.plan.tp;
     double const logits = static_cast<double>(b.tokens) * static_cast<double>(width);
@@ -20,11 +20,8 @@ void append_vocabulary_product(BlockBuilder& b) {
         b.keep("projection output", "2 T w", 2 * static_cast<double>(b.tokens * b.model.embedding_width));
     b.enter_tensor_region("head in", {});
     b.gemm_on(b.tokens, "head", width, table_width(b.model), precision, Storage::plain);
-    if (b.model.capped_logits) {
-        // Divided, tanh, multiplied; backward reads the tanh and a gradient. Source: Gemma2ForCausalLM of transformers.
-        b.streaming("cap on logits", 4 * logits, 1.5, 3);
-        b.keep("tanh of logits", "2 T V / t", 2 * logits);
-    }
+    // Divided, tanh, multiplied; backward reads the tanh and a gradient. Source: Gemma2ForCausalLM of transformers.
+    if (b.model.capped_logits) b.streaming("cap on logits", 4 * logits, 1.5, 3);
     // Pass by pass: bf16 logits to fp32 (2 + 4), maximum (4), its difference (4 + 4), exponentials (4 + 4), their sum
     // (4) and the division by it (4 + 4); backward the product with the loss's gradient (4 + 4) and the way to bf16 (4
     // + 2). Source: Megatron-Core, tensor_parallel/cross_entropy.py. PyTorch's own takes as many: 22 and 26.

@@ -4,6 +4,7 @@
 #include "core/measurements/source_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
+#include "cost_models/class_scaling.hpp"
 #include "cost_models/kernel_limits.hpp"
 #include "cost_models/kernel_time.hpp"
 #include "cost_models/training_attention.hpp"
@@ -100,11 +101,9 @@ bool has_own_fit(KernelCase const& c, AcceleratorProfile const& accelerator) {
 }
 
 /// Whether the device multiplies attention by instructions that Ampere's kernels do not have: Hopper's, and those of
-/// the Blackwells of data centres (sm_100), which stacked memory tells from the others.
+/// the Blackwells of data centres.
 bool has_later_instructions(AcceleratorProfile const& accelerator) {
-    constexpr BytesPerSecond most_unstacked = 3e12 * units::B / units::s;  // assumed: GDDR7 has 1.8, HBM3e 7
-    if (accelerator.generation == "hopper") return true;
-    return accelerator.generation == "blackwell" && accelerator.memory_bandwidth.value > most_unstacked;
+    return accelerator.generation == "hopper" || is_data_center_blackwell(accelerator);
 }
 
 /// Of a kernel that no fit is of: what a step's attention takes, of FlashAttention-2 with Ampere's instructions; on

@@ -165,6 +165,7 @@ TEST_CASE("narrow copies of weights lie beside those of 16 bits, embedding and h
                                            {Precision::fp8_block, 2.0},
                                            {Precision::mxfp8, 2 + 1.0 / 16},
                                            {Precision::fp4, 1.125}}) {
+        load.narrow_copies = narrow_copies_of(precision, find_accelerator("h100-sxm", "test"));
         ParallelPlan plan{.dp = 8, .zero = 1, .precision = precision};
         StageMemory const alone = stage_memory(load, plan, framework);
         plan.narrow_copies = Switch::on;
@@ -212,6 +213,31 @@ TEST_CASE("a fused cross entropy needs its own bytes per logit, once", "[INV-21]
     CHECK(stage_memory(load, plan, memory).logits.base() == Approx(10e9));
     plan.fused_cross_entropy = Switch::on;
     CHECK(stage_memory(load, plan, memory).logits.base() == Approx(4e9));
+}
+
+TEST_CASE("the tanh of a cap is of a chunk's logits, and of none that a fused loss caps itself", "[INV-21]") {
+    FrameworkMemory memory = plain_memory();
+    memory.logits_bytes.value = 12;
+    memory.fused_logits_bytes.value = 4;
+    StageLoad load;
+    load.logits = 8e9;
+    load.microbatches = 4;
+    load.capped_logits = Switch::on;
+    ParallelPlan plan;
+    auto const logits = [&] { return stage_memory(load, plan, memory).logits.base(); };
+    CHECK(logits() == Approx((12 + 2) * 8e9));
+    plan.loss_chunks = 8;
+    CHECK(logits() == Approx((12 + 2) * 1e9));
+    plan.loss_chunks = 1;
+    plan.pp = 2;
+    plan.schedule = Schedule::gpipe;  // of all microbatches
+    CHECK(logits() == Approx((12 + 2) * 8e9 * 4));
+    plan = {.fused_cross_entropy = Switch::on};
+    CHECK(logits() == Approx(4 * 8e9));
+    memory.fused_logits_bytes.value = 12;  // a loss after the cap
+    CHECK(logits() == Approx((12 + 2) * 8e9));
+    load.working_layer = 200 * units::GB;  // gone by then
+    CHECK(logits() == Approx(200e9));
 }
 
 TEST_CASE("a loss over a vocabulary that ranks share has bytes of its own, fused or not", "[INV-21]") {
@@ -376,6 +402,53 @@ TEST_CASE("ZeRO 2 of FSDP holds shards, and 16-bit copies of all weights from fo
     CHECK(two.allocated() / units::GB == Approx(12 * 13 / 8.0 + 2 * 13 + 100 + 60));
     memory.reduce_buffer_bytes.value = 0;
     CHECK(stage_memory(load, {.dp = 8, .zero = 2}, memory).weights / units::GB == Approx(4 * 13));
+}
+
+TEST_CASE("FSDP in a pipeline holds shards, copies of all units, and gradients that are reduced at the end",
+          "[INV-21]") {
+    FrameworkMemory memory = fsdp_memory();
+    memory.end_units.value = 1;
+    StageLoad load = units_of_billions();
+    load.head.dense = 0;
+    load.microbatches = 8;
+    load.kept = 100 * units::GB;
+    ParallelPlan const plan{.dp = 64, .pp = 2, .zero = 1};
+    StageMemory const m = stage_memory(load, plan, memory);
+    CHECK(m.weights / units::GB == Approx(4 * 13 / 64.0));
+    CHECK(m.gradients / units::GB == Approx(4 * 13));
+    CHECK(m.optimizer / units::GB == Approx(8 * 13 / 64.0));
+    CHECK(m.buffers / units::GB == Approx(2 * 13 + 2 * 1));  // copies, and 16-bit gradients of the layer at work
+    load.kept = {};
+    // No activations: the largest unit's buffer and shard, its copy is free.
+    CHECK(stage_memory(load, plan, memory).buffers / units::GB == Approx(2 * 13 + (4 + 4 / 64.0 - 2) * 5));
+    memory.bucket_bytes.value = 4;  // replicas of another kind
+    CHECK(stage_memory(load, plan, memory).weights / units::GB == Approx(4 * 13));
+}
+
+TEST_CASE("products in fp8 with one scale read their weights transposed, except on Blackwells of data centres",
+          "[INV-20]") {
+    auto const copies = [](Precision precision, char const* name) {
+        return narrow_copies_of(precision, find_accelerator(name, "test"));
+    };
+    for (char const* const name : {"h100-sxm", "l40s", "rtx-pro-6000"})
+        CHECK(copies(Precision::fp8, name) == 2);
+    CHECK(copies(Precision::fp8, "b200-sxm") == 1);
+    CHECK(copies(Precision::mxfp8, "b200-sxm") == 2);
+    CHECK(copies(Precision::bf16, "b200-sxm") == 0);
+    StageLoad load;
+    load.parameters.dense = 8e9;
+    load.ends.dense = 1e9;
+    load.narrow_copies = 1;
+    ParallelPlan const plan{.precision = Precision::fp8, .narrow_copies = Switch::on};
+    CHECK(stage_memory(load, plan, plain_memory()).weights.base() == Approx(2 * 8e9 + 7e9));
+}
+
+TEST_CASE("a fused loss of a compiler takes no more than another one", "[INV-21]") {
+    FrameworkProfile const maxtext = find_framework("maxtext", "test");
+    for (char const* const generation : {"hopper", "tpu"}) {
+        FrameworkMemory const memory = on_generation(maxtext, generation).memory;
+        CHECK(memory.fused_logits_bytes.value == memory.logits_bytes.value);
+    }
 }
 
 TEST_CASE("experts that alone have copies are gathered and reduced, what is beside them is not", "[INV-20]") {
