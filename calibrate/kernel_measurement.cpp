@@ -19,7 +19,8 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
         out.kind = product_kind(device);
     } else if (std::holds_alternative<MemoryKernel>(row.what)) {
         out.kind = KernelKind::memory;
-    } else if (std::holds_alternative<Attention>(row.what)) {
+    } else if (auto const* attention = std::get_if<Attention>(&row.what)) {
+        if (attention->window > 0) return std::nullopt;  // the grids are of kernels without
         out.kind = KernelKind::prefill;
     } else {
         out.kind = KernelKind::decode;
@@ -77,7 +78,8 @@ double model_seconds(KernelMeasurement const& row, std::span<double const> const
             KernelRates const rates = kernel_rates(device, format);
             if (row.kind == KernelKind::host_gemm)
                 return host_gemm_model(shape, format, rates, constants, {.cache = row.row.cache});
-            Seconds time = gemm_model(shape, format, rates, constants, {.cache = row.row.cache});
+            Seconds time = gemm_model(shape, format, rates, constants,
+                                      {.cache = row.row.cache, .rate = row_share(g.n, g.k, format.left)});
             if (format.quantises && row.row.quantised == Quantised::with_product)
                 time += quantise_model(shape, rates, constants);
             return time;

@@ -174,7 +174,13 @@ void fill_head_sizes(std::span<double> constants, std::span<std::optional<double
 }
 
 std::array<double, 4> prefill_coordinates(Attention const& a) {
-    return {log2_of(static_cast<double>(a.batch * a.heads)), log2_of(static_cast<double>(attended_keys(a))),
+    auto const keys = static_cast<double>(a.keys);
+    // With a window those of a sequence that is as much work.
+    bool const windowed = attended_keys(a) < a.keys;
+    double const length =
+        windowed ? std::min(keys, std::sqrt(2 * causal_fraction(a) * static_cast<double>(a.queries * attended_keys(a))))
+                 : keys;
+    return {log2_of(static_cast<double>(a.batch * a.heads)), log2_of(length),
             log2_of(static_cast<double>(a.head_dim + a.value_head_dim) / 2),
             log2_of(static_cast<double>(a.heads) / static_cast<double>(std::max<std::int64_t>(1, a.kv_heads)))};
 }

@@ -28,11 +28,6 @@ void scale_memory(std::span<double> constants, KernelKind kind, ClassProfile con
     memory = std::min(scaled, std::max(1.0, memory));
 }
 
-bool is_data_center_blackwell(AcceleratorProfile const& accelerator) {
-    constexpr BytesPerSecond most_unstacked = 3e12 * units::B / units::s;  // assumed: GDDR7 has 1.8, HBM3e 7
-    return accelerator.generation == "blackwell" && accelerator.memory_bandwidth.value > most_unstacked;
-}
-
 double vector_share(AcceleratorProfile const& accelerator) {
     return accelerator.vector_peak.value / accelerator.peak_of(two_byte_precision(accelerator)).value;
 }

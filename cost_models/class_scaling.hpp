@@ -14,10 +14,6 @@ namespace sextant {
 void scale_memory(std::span<double> constants, KernelKind kind, ClassProfile const& of_class,
                   AcceleratorProfile const& accelerator);
 
-/// Whether the device has the instructions of Blackwells of data centres (sm_100), which stacked memory tells from the
-/// others of the generation.
-bool is_data_center_blackwell(AcceleratorProfile const& accelerator);
-
 /// Vector peak over that of products in two bytes.
 double vector_share(AcceleratorProfile const& accelerator);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace sextant {
 namespace {
@@ -73,6 +74,13 @@ double compute_time(double groups, double m, double n, double k, GemmFormat cons
 }
 
 }  // namespace
+
+double row_share(std::int64_t n, std::int64_t k, double element_bytes) {
+    constexpr double load = 16;
+    double const bytes = static_cast<double>(std::gcd(n, k)) * element_bytes;
+    if (std::fmod(bytes, load) == 0) return 1;
+    return std::fmod(bytes, 4) == 0 ? 0.5 : 0.35;
+}
 
 double heat_factor(double heat, double work) {
     return 1 + (heat - 1) * std::log10(1 + std::min(work, most_heating) / 1e11);

@@ -41,6 +41,11 @@ struct GemmUse {
 Seconds gemm_model(GemmShape const& shape, GemmFormat const& format, KernelRates const& rates,
                    std::span<double const> constants, GemmUse const& use);
 
+/// What products [m, k] x [k, n] reach of the rate (`GemmUse::rate`) where rows of their matrices, of elements of so
+/// many bytes, are no multiple of the 16 bytes that are loaded at once. Source: 90 of 260 TFLOP/s for a vocabulary of
+/// 50,257 in fp16 on A100 (vTrain's steps, what of them is outside the layers); half for 4 and 8 bytes is assumed.
+double row_share(std::int64_t n, std::int64_t k, double element_bytes);
+
 /// How much longer the arithmetic of `work` flop takes for `heat`: heat - 1 for each decade above 0.1 TFLOP, up to
 /// `most_heating`.
 double heat_factor(double heat, double work);

@@ -105,8 +105,12 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
         choice.gridded = from->grids_hold(accelerator.multiprocessors.value);
     };
     if (auto const& own = accelerator.kernels) {
-        take(own, find(*own));
-        for (std::string const& wider : {"class-" + accelerator.generation, std::string("class-any")}) {
+        std::string const of_generation = "class-" + accelerator.generation;
+        bool const is_attention = kind == KernelKind::prefill || kind == KernelKind::decode;
+        std::string const of_kernels = is_attention ? attention_class(accelerator) : of_generation;
+        bool const runs_others = own->is_class() && of_kernels != of_generation;
+        if (!runs_others) take(own, find(*own));
+        for (std::string const& wider : {of_kernels, std::string("class-any")}) {
             if (choice.fit != nullptr) break;
             auto const of_class = shipped_kernel_calibration(wider);
             if (of_class) take(of_class, find(*of_class));
@@ -192,12 +196,11 @@ bool has_matrix_units(AcceleratorProfile const& accelerator) {
     return accelerator.generation != "pascal" && !is_host(accelerator);
 }
 
-/// What large products of the class's devices reach of the peak in the format that profiles state: scales for every
-/// 128 values are the plain format's matter there.
+/// What large products of the class's devices reach of the peak in the format that profiles state: of fp8 for scales of
+/// every 128 values, of a format of two bytes for integers and narrow weights.
 double large_efficiency_of(Choice const& choice, GemmFormat const& format) {
     if (choice.fit == nullptr) return 0;
-    KernelFit const* const plain =
-        format.tiled ? choice.keep->find(KernelKind::gemm, gemm_format(format.precision).name) : nullptr;
+    KernelFit const* const plain = choice.keep->find(KernelKind::gemm, gemm_format(format.precision).name);
     return plain != nullptr && plain->large_efficiency > 0 ? plain->large_efficiency : choice.fit->large_efficiency;
 }
 
@@ -352,6 +355,10 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
     Seconds const time = prefill_model(shape, rates, choice.constants(), scaled);
     KernelEstimate out = finish(time, choice, prefill_coordinates(shape));
     if (training) out.time = time;  // the residual belongs to the measured kernel
+    if (out.support == KernelSupport::measured && attended_keys(shape) < shape.keys) {  // no fit has rows of windows
+        out.support = KernelSupport::extended;
+        out.factors = choice.fit->outside;
+    }
     // A class's kernels with a cache in fp8 multiply in it, whatever the queries come in; those of a device's own fit
     // are held to the peak that their rows were.
     bool const is_fp8 = variant.starts_with("fp8/") || (choice.of_class() && variant.ends_with("/fp8"));
@@ -398,13 +405,21 @@ DecodeAttention latent_shape(LatentDecode const& latent) {
 
 KernelEstimate estimate_latent_decode(LatentDecode const& latent, std::string_view variant,
                                       AcceleratorProfile const& accelerator, CacheState cache) {
-    KernelEstimate out = estimate_decode(latent_shape(latent), variant, accelerator, cache, GroupedHeads::shared);
+    DecodeAttention const shape = latent_shape(latent);
+    Choice choice = choose(accelerator, KernelKind::decode,
+                           std::string(variant) + "/" + std::string(name_of(DecodeSharing::grouped)));
+    // The grids and the arithmetic are of kernels for heads with keys and values of their own.
+    choice.gridded = false;
+    choice.values[static_cast<std::size_t>(DecodeConstant::efficiency)] = 1;
+    KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
+    KernelEstimate out = finish(decode_model(shape, rates, choice.constants(), cache, DecodeSharing::grouped), choice,
+                                decode_coordinates(shape, DecodeSharing::grouped));
+    if (cache == CacheState::cold) keep_within_bandwidth(out, cache_bytes(shape), rates);
     double const flops = 2.0 * static_cast<double>(latent.batch * latent.keys * latent.heads) *
                          static_cast<double>(2 * latent.kv_rank + latent.rope_head_dim);
     double const peak = accelerator.peak_of(two_byte_precision(accelerator)).value.base() *
                         accelerator.attention_forward_efficiency.value;
     out.time = std::max(out.time, flops / peak * units::s);
-    // What was measured are heads with keys and values of their own.
     out.factors = assumed_kernel_factors;
     if (out.support != KernelSupport::assumed) out.support = KernelSupport::by_class;
     return out;

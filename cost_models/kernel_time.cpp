@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace sextant {
 namespace {
@@ -43,16 +42,6 @@ namespace {
 Seconds product_time(GemmShape const& shape, Precision precision, AcceleratorProfile const& accelerator, double scale) {
     return estimate_product(shape, gemm_format(precision), accelerator, {.cache = CacheState::cold, .rate = scale})
         .time;
-}
-
-/// What products reach of the rate where rows of their matrices are no multiple of the 16 bytes that are loaded at
-/// once. Source: 90 of 260 TFLOP/s for a vocabulary of 50,257 in fp16 on A100 (vTrain's steps, what of them is outside
-/// the layers); half for 4 and 8 bytes is assumed.
-double row_share(std::int64_t n, std::int64_t k, Precision precision) {
-    constexpr std::int64_t load = 16;
-    double const bytes = static_cast<double>(std::gcd(n, k)) * bytes_per_element(precision);
-    if (std::fmod(bytes, load) == 0) return 1;
-    return std::fmod(bytes, 4) == 0 ? 0.5 : 0.35;
 }
 
 /// What products of experts reach of the device's rate: one expert's on a rank, too.
@@ -179,11 +168,11 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
         }
         Seconds operator()(Gemm const& g) const {
             return product(shape_of(g), g.precision, g.gradients,
-                           framework.gemm_scale.value * row_share(g.n, g.k, g.precision));
+                           framework.gemm_scale.value * row_share(g.n, g.k, bytes_per_element(g.precision)));
         }
         Seconds operator()(GroupedGemm const& g) const {
             return product(shape_of(g), g.precision, g.gradients,
-                           expert_scale(framework) * row_share(g.n, g.k, g.precision));
+                           expert_scale(framework) * row_share(g.n, g.k, bytes_per_element(g.precision)));
         }
         Seconds operator()(Attention const& a) const { return attention_time(a, pass, accelerator, framework); }
         Seconds operator()(Recurrence const& r) const { return recurrence_time(r, pass, accelerator, framework); }
@@ -202,7 +191,7 @@ Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator
     if (products_of_backward(op) < 2) return {};
     auto const time = [&](auto const& g, double scale) {
         return product_time(weight_product(shape_of(g)), g.precision, accelerator,
-                            scale * row_share(g.n, g.k, g.precision));
+                            scale * row_share(g.n, g.k, bytes_per_element(g.precision)));
     };
     if (auto const* g = std::get_if<Gemm>(&op.what)) return time(*g, framework.gemm_scale.value);
     if (auto const* g = std::get_if<GroupedGemm>(&op.what)) return time(*g, expert_scale(framework));

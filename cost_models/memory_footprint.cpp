@@ -1,7 +1,7 @@
 #include "cost_models/memory_footprint.hpp"
 
 #include "core/graph/step_graph.hpp"
-#include "cost_models/class_scaling.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "cost_models/fsdp_memory.hpp"
 #include "cost_models/weight_copies.hpp"
 

@@ -162,20 +162,23 @@ void read_training_library(RowCells const& row, std::string const& library, Atte
 }
 
 void read_prefill(RowCells const& row, AttentionFormat const& compute, Attention shape, KernelCase& out) {
-    if (auto const window = window_of(row); window > 0 && window < shape.keys)
-        throw RowSkip("attention with a sliding window");
+    if (auto const window = window_of(row); window < shape.keys) shape.window = window;
     require_one_width(row, shape.head_dim, false);
     if (!row.flag("causal").value_or(true)) shape.causal = Switch::off;
+    if (shape.window > 0 && shape.causal == Switch::off) throw RowSkip("attention with a sliding window to both sides");
     out.kind = "prefill " + out.variant;
     if (std::string const library = lower_case(row.text("library")); !is_blank_cell(library))
         read_training_library(row, library, compute, out);
     if (shape.causal == Switch::off) out.kind += ", no mask";
-    // Some count what a mask leaves, some the whole square.
+    if (shape.window > 0) out.kind += ", sliding window";
+    // Some count what a mask or a window leaves, some the whole square.
     double const square = whole_square(shape.batch, shape.heads, shape.queries, shape.keys, shape.head_dim);
     double const masked = static_cast<double>(shape.past + shape.keys) / static_cast<double>(2 * shape.keys);
+    double const seen =
+        square * causal_fraction(shape) * static_cast<double>(attended_keys(shape)) / static_cast<double>(shape.keys);
     double const passes = timed_work(out.passes);
     require_rate(row, stated_tflops, out.measured,
-                 {passes * square, passes * square * (shape.causal == Switch::on ? masked : 1)});
+                 {passes * square, passes * square * (shape.causal == Switch::on ? masked : 1), passes * seen});
     out.what = shape;
 }
 

@@ -76,6 +76,20 @@ bool is_set(Sourced<T> const& value) {
 
 }  // namespace
 
+bool is_data_center_blackwell(AcceleratorProfile const& profile) {
+    constexpr BytesPerSecond most_unstacked = 3e12 * units::B / units::s;  // assumed: GDDR7 has 1.8, HBM3e 7
+    return profile.generation == "blackwell" && profile.memory_bandwidth.value > most_unstacked;
+}
+
+bool has_later_instructions(AcceleratorProfile const& profile) {
+    return profile.generation == "hopper" || is_data_center_blackwell(profile);
+}
+
+std::string attention_class(AcceleratorProfile const& profile) {
+    bool const is_card = profile.generation == "blackwell" && !is_data_center_blackwell(profile);
+    return "class-" + (is_card ? std::string("ada") : profile.generation);
+}
+
 void attach_kernels(AcceleratorProfile& profile) {
     bool const other = !unlike_shipped(profile).empty();
     for (std::string const& name : {profile.name, "class-" + profile.generation, std::string("class-any")}) {

@@ -12,6 +12,17 @@ namespace sextant {
 /// The shipped calibration of this name ("h100-sxm", "class-hopper", "class-any"), or null. Read once, then kept.
 std::shared_ptr<KernelCalibration const> shipped_kernel_calibration(std::string_view name);
 
+/// Whether the device has the instructions of Blackwells of data centres (sm_100), which stacked memory tells from cards
+/// and small chips (sm_120, sm_121).
+bool is_data_center_blackwell(AcceleratorProfile const& profile);
+
+/// Whether it multiplies attention by instructions that Ampere's and Ada's kernels do not have: Hopper's or these.
+bool has_later_instructions(AcceleratorProfile const& profile);
+
+/// The class whose attention kernels the device runs: its generation's, but Ada's on cards of Blackwell. Source:
+/// TensorRT-LLM (`fmha_v2` and XQA are built for sm_89 and sm_120 alike, sm_100 has kernels of its own).
+std::string attention_class(AcceleratorProfile const& profile);
+
 /// Gives the profile the kernels fitted on this very device, else those of its generation, else those of any device. A
 /// profile that only bears the name of a shipped device is another one, where a peak, the multiprocessors or the memory
 /// bandwidth differ (rates by more than a hundredth, as data sheets round).

@@ -3,8 +3,7 @@
 #include "core/error.hpp"
 #include "core/measurements/source_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
-#include "core/spec/kernel_calibration.hpp"
-#include "cost_models/class_scaling.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "cost_models/kernel_limits.hpp"
 #include "cost_models/kernel_time.hpp"
 #include "cost_models/training_attention.hpp"
@@ -100,12 +99,6 @@ bool has_own_fit(KernelCase const& c, AcceleratorProfile const& accelerator) {
     return own && !own->is_class() && own->find(KernelKind::prefill, c.variant) != nullptr;
 }
 
-/// Whether the device multiplies attention by instructions that Ampere's kernels do not have: Hopper's, and those of
-/// the Blackwells of data centres.
-bool has_later_instructions(AcceleratorProfile const& accelerator) {
-    return accelerator.generation == "hopper" || is_data_center_blackwell(accelerator);
-}
-
 /// Of a kernel that no fit is of: what a step's attention takes, of FlashAttention-2 with Ampere's instructions; on
 /// Blackwell, assumed, at Hopper's share.
 Seconds training_time(Attention const& a, Pass pass, std::string_view library, AcceleratorProfile const& accelerator) {
@@ -133,8 +126,9 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
             GemmFormat const& format = *find_gemm_format(c.variant);
             if (!accelerator.multiplies(format))
                 throw RowSkip(fmt::format("{} has no {} products", accelerator.name, format.name));
+            double const rate = is_host(accelerator) ? 1 : row_share(g.n, g.k, format.left);
             return estimate_product({.groups = c.products, .m = g.m, .n = g.n, .k = g.k}, format, accelerator,
-                                    {.cache = c.cache},
+                                    {.cache = c.cache, .rate = rate},
                                     c.quantised == Quantised::with_product ? Quantising::included : Quantising::apart);
         }
         KernelEstimate operator()(Attention const& a) const {

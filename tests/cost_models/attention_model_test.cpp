@@ -214,6 +214,37 @@ TEST_CASE("kernels that a device's own calibration does not have are those of it
     CHECK(time(of_class) != time(of_any));
 }
 
+TEST_CASE("estimate_prefill: cards of Blackwell run Ada's kernels, at their own rate") {
+    auto const seconds = [](char const* name, std::int64_t head_size) {
+        return estimate_prefill(sequences(1, 64, 4096, head_size), "bf16/bf16", find_accelerator(name, "test"), {})
+            .time.base();
+    };
+    for (std::int64_t const head_size : {64, 128}) {
+        CHECK(seconds("rtx-5090", head_size) < seconds("rtx-4090", head_size));
+        CHECK(seconds("rtx-pro-6000", head_size) < seconds("l40s", head_size));
+    }
+    // On sm_100 exponentials bound heads of 64.
+    CHECK(seconds("rtx-5090", 64) < 0.6 * seconds("rtx-5090", 128));
+    CHECK(seconds("b200-sxm", 64) > 0.6 * seconds("b200-sxm", 128));
+    CHECK(attention_class(find_accelerator("gb10", "test")) == "class-ada");
+    CHECK(attention_class(find_accelerator("gb300", "test")) == "class-blackwell");
+}
+
+TEST_CASE("estimate_latent_decode: more sequences are no quicker, and devices of one chip equally quick") {
+    auto const seconds = [](char const* name, std::int64_t batch) {
+        LatentDecode const latent{.batch = batch, .heads = 128, .keys = 1024, .kv_rank = 512, .rope_head_dim = 64};
+        return estimate_latent_decode(latent, "bf16/bf16", find_accelerator(name, "test"), CacheState::cold)
+            .time.base();
+    };
+    for (char const* const name : {"h100-sxm", "h200-sxm", "h800-sxm", "b200-sxm", "a100-sxm-80gb"})
+        for (std::int64_t batch = 1; batch <= 64; batch *= 2) {
+            CAPTURE(name, batch);
+            CHECK(seconds(name, 2 * batch) >= seconds(name, batch));
+        }
+    for (std::int64_t const batch : {1, 4, 16, 64})
+        CHECK(seconds("h800-sxm", batch) == Approx(seconds("h100-sxm", batch)).epsilon(0.1));
+}
+
 TEST_CASE("estimate_decode: a step that finds nothing in the cache reads no faster than memory, whatever tables say") {
     for (char const* const name : {"a100-sxm-80gb", "a800-sxm-80gb", "h100-sxm", "b200-sxm", "l40s"}) {
         AcceleratorProfile const device = find_accelerator(name, "test");

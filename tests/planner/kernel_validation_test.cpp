@@ -56,6 +56,18 @@ TEST_CASE("kernel rows: a product is the cost model's, on the device of any spel
     }
 }
 
+TEST_CASE("kernel rows: a vocabulary that is no multiple of eight takes the product longer, in fp8 of sixteen") {
+    auto const time = [](char const* format, int n) {
+        return *predicted("device,dtype,m,n,k,latency_us\n", fmt::format("H100,{},8192,{},4096,9000", format, n)).time;
+    };
+    for (char const* const format : {"bf16", "fp8"}) {
+        CHECK(time(format, 50257) > 2 * time(format, 50304));
+        CHECK(time(format, 50256) / time(format, 50272) == Approx(1).epsilon(0.02));
+    }
+    CHECK(time("fp8", 50264) > 1.5 * time("fp8", 50272));
+    CHECK(time("bf16", 50264) / time("bf16", 50272) == Approx(1).epsilon(0.02));
+}
+
 TEST_CASE("kernel rows: weights take turns where AIConfigurator measured, and where a row says so") {
     auto const state = [](std::string const& source, std::string const& cache) {
         CsvTable const table = parse_csv(
@@ -242,7 +254,13 @@ TEST_CASE("kernel rows: columns that change attention are read, or leave their r
     CHECK(*whole.time > 1.7 * *masked.time);
     CHECK(row("generation", "0", token, "causal").time == row("generation", "1", token, "causal").time);
     // Windows.
-    CHECK(row("context", "512", prompt, "window_size").skip_reason == "attention with a sliding window");
+    auto const windowed = row("context", "512", prompt, "window_size");
+    REQUIRE(windowed.time);
+    CHECK(*masked.time / *windowed.time > 2.5);  // 3.8 times the work
+    CHECK(*masked.time / *windowed.time < 4);
+    CHECK(windowed.interval->high / windowed.interval->low > masked.interval->high / masked.interval->low);
+    auto const shorter = row("context", "128", prompt, "sliding_window");
+    CHECK(*shorter.time < *windowed.time);
     for (char const* none : {"0", "-1", "4096", ""})
         CHECK(row("context", none, prompt, "window_size").time == masked.time);
     CHECK(row("generation", "512", token, "window_size").time ==
