@@ -123,12 +123,32 @@ std::vector<SearchSpace> spaces_of(Subject const& subject, std::vector<std::int6
     return spaces;
 }
 
-/// What every plan of these spaces stands on and no measurement supports, a term each.
-std::vector<std::string> missing_support(Subject const& subject, std::vector<SearchSpace> const& spaces) {
-    ParallelPlan widest = spaces.front().base;
-    for (SearchSpace const& space : spaces)
-        widest.dp = std::max(widest.dp, space.accelerators);
+/// What every plan of a space stands on and no measurement supports, a term each.
+std::vector<std::string> missing_support(Subject const& subject, SearchSpace const& space) {
+    ParallelPlan widest = space.base;
+    widest.dp = space.accelerators;
     return unsupported_terms(subject.model, subject.cluster, subject.framework, widest);
+}
+
+/// Leaves the spaces whose plans may stand on measurements alone, and says which it left out.
+/// @return where none is left, what the first of them lacks
+std::vector<std::string> keep_supported(Subject const& subject, std::vector<SearchSpace>& spaces,
+                                        CommandContext& context) {
+    std::vector<SearchSpace> kept;
+    std::vector<std::string> first;
+    for (SearchSpace& space : spaces) {
+        keep_measured(space, subject.framework, subject.cluster.accelerator.generation);
+        std::vector<std::string> terms = missing_support(subject, space);
+        if (terms.empty()) {
+            kept.push_back(std::move(space));
+            continue;
+        }
+        context.err << fmt::format("sextant: plan: {} accelerators are left out: {}\n", space.accelerators,
+                                   fmt::join(terms, "; "));
+        if (first.empty()) first = std::move(terms);
+    }
+    spaces = std::move(kept);
+    return spaces.empty() ? first : std::vector<std::string>{};
 }
 
 /// The plan that a file of another program describes, beside those of the search.
@@ -217,14 +237,12 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     std::optional<StepReport> const present = present_report(imported.present);
     Subject const subject = find_subject(o.plan);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
-    SearchConstraints constraints = search_constraints(o.plan, subject.cluster);
+    SearchConstraints constraints = search_constraints(o.plan, subject.cluster, subject.framework);
     constraints.width = width_from(o.space);
     std::vector<std::int64_t> const counts = accelerator_counts(o.plan, subject.cluster);
     std::vector<SearchSpace> spaces = spaces_of(subject, counts, constraints);
     if (o.only_validated) {
-        for (SearchSpace& space : spaces)
-            keep_measured(space, subject.framework, subject.cluster.accelerator.generation);
-        if (auto const terms = missing_support(subject, spaces); !terms.empty())
+        if (auto const terms = keep_supported(subject, spaces, context); !terms.empty())
             return deliver_unsupported(o, format, question, subject.limit, terms, context);
     }
 

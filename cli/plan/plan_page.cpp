@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 namespace sextant::cli {
 namespace {
@@ -125,8 +127,14 @@ Chart trade_chart(PlanAnswer const& answer) {
                       .x = {.title = "memory per accelerator, GB", .from_zero = true},
                       .y = {.title = fmt::format("step, {}", scale.name), .scale = ChartAxis::Scale::logarithmic},
                       .marks = {{.at = best.limit.usable.in(units::GB), .label = "usable"}}};
-    if (answer.pareto.size() > 1) {
-        points.series.push_back(time_and_memory("no plan is better in both", Draw::both, answer.pareto, scale));
+    std::map<std::int64_t, std::vector<StepReport>> fronts;
+    if (answer.pareto.size() > 1)
+        for (StepReport const& r : answer.pareto)
+            fronts[r.accelerators].push_back(r);
+    for (auto const& [accelerators, front] : fronts) {
+        std::string const name = fronts.size() == 1 ? "no plan is better in both"
+                                                    : fmt::format("no plan on {} is better in both", accelerators);
+        points.series.push_back(time_and_memory(name, Draw::both, front, scale));
         points.series.back().role = "tp";
     }
     PointSeries first = time_and_memory("the first", Draw::markers, {best}, scale);

@@ -187,7 +187,11 @@ std::string front_text(std::vector<StepReport> const& pareto) {
         front.add_row(
             {human(r.estimate.time), human(r.estimate.peak()), fmt::format("{}", r.accelerators), plan_label(r.plan)});
     }
-    return "\ntime against memory (no plan is better in both):\n" + front.text();
+    bool const one = std::all_of(pareto.begin(), pareto.end(),
+                                 [&](StepReport const& r) { return r.accelerators == pareto.front().accelerators; });
+    return fmt::format("\ntime against memory (no plan is better in {}):\n",
+                       one ? "both" : "both on as many accelerators") +
+           front.text();
 }
 
 std::string found_plans_text(PlanQuestion const& q, PlanAnswer const& answer) {

@@ -1,6 +1,6 @@
 #include "planner/exporters/megatron_attention.hpp"
 
-#include <algorithm>
+#include "core/graph/usual_stages.hpp"
 
 namespace sextant {
 namespace {
@@ -8,10 +8,6 @@ namespace {
 bool before_ampere(ClusterSpec const& cluster) {
     std::string_view const generation = cluster.accelerator.generation;
     return generation == "volta" || generation == "turing";
-}
-
-bool slides(ModelSpec const& model) {
-    return std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind const& l) { return l.sliding; });
 }
 
 /// Values of latent attention that are not as long as its keys: no kernel of FlashAttention 2 takes them.

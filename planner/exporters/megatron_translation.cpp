@@ -60,11 +60,9 @@ void translate_sharing(Translation& t, ModelSpec const& model) {
         t.replace(&ParallelPlan::shard_group, std::int64_t{0}, "shard_group", "SGD's state is whole on every rank");
     }
     if (model.moe && p.ep > 1 && p.zero >= 2)
-        t.replace(
-            &ParallelPlan::zero, 1, "zero",
-            "Megatron FSDP refuses expert parallelism: the file has the distributed optimizer (ZeRO 1), which takes "
-            "more memory (--ep 1 goes with ZeRO {})",
-            p.zero);
+        t.cannot("zero",
+                 "Megatron FSDP shards experts beside expert parallelism in releases after Megatron-Core 0.15: a later "
+                 "one is needed (--zero 1 does without)");
 }
 
 void translate_state(Translation& t, ModelSpec const& model) {

@@ -204,7 +204,8 @@ TEST_CASE("Muon needs a later Megatron-Core, and checkpoints that are written in
     CHECK(notes(muon, "after Megatron-Core 0.15", "optimizer"));
 }
 
-TEST_CASE("Megatron FSDP has no expert parallelism: the file has ZeRO 1, and says so", "[export]") {
+TEST_CASE("Megatron FSDP beside expert parallelism wants a release after 0.15: the file has it, and says so",
+          "[export]") {
     ParallelPlan plan{.dp = 8, .ep = 8};
     for (char const* const format : {"megatron", "nemo"}) {
         for (int const zero : {2, 3}) {
@@ -212,11 +213,13 @@ TEST_CASE("Megatron FSDP has no expert parallelism: the file has ZeRO 1, and say
             plan.ep = 8;
             plan.zero = zero;
             Export const e = exported(format, "mixtral-8x7b", plan);
-            CHECK(e.expressed.zero == 1);
-            CHECK(notes(e, "refuses expert parallelism", "zero"));
-            CHECK_FALSE(writes(e, "fsdp"));
+            CHECK(e.expressed.zero == zero);
+            CHECK(notes(e, "after Megatron-Core 0.15", "zero"));
+            CHECK(writes(e, "fsdp"));
             plan.ep = 1;
-            CHECK(exported(format, "mixtral-8x7b", plan).expressed.zero == zero);
+            Export const without = exported(format, "mixtral-8x7b", plan);
+            CHECK(without.expressed.zero == zero);
+            CHECK_FALSE(notes(without, "after Megatron-Core 0.15", "zero"));
         }
     }
 }
