@@ -30,6 +30,7 @@ std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows
     std::set<std::string> generations;
     std::set<std::string> narrow;
     bool releases = false;
+    bool of_hopper = false;
     bool experts = false;
     for (auto const* row : rows) {
         generations.insert(row->generation);
@@ -37,6 +38,7 @@ std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows
             narrow.insert(row->generation);
             releases = releases || row->release_years != 0;
         }
+        of_hopper = of_hopper || (row->generation == "hopper" && row->release_years != 0);
         experts = experts || row->has_experts;
     }
     std::vector<Unknown> out;
@@ -44,6 +46,10 @@ std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows
         if (spec.experts_only && !experts) continue;
         if (spec.scope == FrameworkScope::narrow_releases) {
             if (releases) out.push_back({.spec = &spec, .precision = "fp8"});
+            continue;
+        }
+        if (spec.scope == FrameworkScope::hopper_releases) {
+            if (of_hopper) out.push_back({.spec = &spec, .generation = "hopper"});
             continue;
         }
         out.push_back({.spec = &spec});

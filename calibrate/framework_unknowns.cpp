@@ -92,6 +92,15 @@ std::vector<TimingConstant> known_constants(FrameworkProfile const& known) {
                                .spread = spec.spread * closer});
             continue;
         }
+        if (spec.scope == FrameworkScope::hopper_releases) {
+            FrameworkTiming const& hopper = timing_for(known, "hopper", "*");
+            if (hopper.generation == "hopper")
+                out.push_back({.key = std::string(spec.key),
+                               .generation = "hopper",
+                               .value = get_constant(hopper, spec.key),
+                               .spread = spec.spread * closer});
+            continue;
+        }
         out.push_back({.key = std::string(spec.key), .value = value, .spread = spec.spread * closer});
         for (FrameworkTiming const& entry : known.timing) {
             if (entry.generation == "*") continue;

@@ -16,6 +16,7 @@ enum class FrameworkScope : std::uint8_t {
     generation_precision,  ///< the same, and a further factor for formats narrower than two bytes
     per_generation,        ///< a value of its own per generation
     narrow_releases,       ///< one value for formats narrower than two bytes, where rows of several releases tell
+    hopper_releases,       ///< one value on Hopper, where rows of several releases tell
 };
 
 /// A constant that step times say something of, with what is believed of it before.
@@ -45,6 +46,10 @@ inline constexpr std::array unknown_specs{
                 0.12},
     // Products in 16 bits have been what they are for years; recipes of fp8 are still being worked on.
     UnknownSpec{"yearly_gemm_gain", FrameworkScope::narrow_releases, FitScale::linear, 0, 0.3, {0.0, 0.0, 0.0}, 0.1},
+    // Kernels with Hopper's own instructions came in after it did (cuDNN 9, FlashAttention-3); older devices have had
+    // FlashAttention-2 all along, newer ones cuDNN's.
+    UnknownSpec{
+        "yearly_attention_gain", FrameworkScope::hopper_releases, FitScale::linear, 0, 0.5, {0.0, 0.0, 0.0}, 0.15},
     UnknownSpec{"grouped_gemm_scale",
                 FrameworkScope::framework,
                 FitScale::logarithmic,

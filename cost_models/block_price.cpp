@@ -238,8 +238,9 @@ Pricer::Floors Pricer::floors(Block const& block, ParallelPlan const& plan, Host
     Floors floors{.forward = growth * launched(Pass::forward, framework_.host_floor_forward.value),
                   .backward = growth * launched(Pass::backward, framework_.host_floor_backward.value)};
     if (host_floor == HostFloor::per_moe_layer) {
-        floors.forward = std::max(floors.forward, framework_.moe_floor_forward.value);
-        floors.backward = std::max(floors.backward, framework_.moe_floor_backward.value);
+        floors.forward = std::max(floors.forward, growth * launched(Pass::forward, framework_.moe_floor_forward.value));
+        floors.backward =
+            std::max(floors.backward, growth * launched(Pass::backward, framework_.moe_floor_backward.value));
     }
     return floors;
 }

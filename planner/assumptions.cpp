@@ -74,7 +74,7 @@ void add_scale_up(Assumptions& list, ClusterSpec const& cluster) {
 
 /// Whether a constant of a framework plays a part in this plan.
 bool is_used(std::string_view key, ParallelPlan const& plan, ModelSpec const& model) {
-    if (key == release_gain_key) return false;  // said by the release
+    if (key == release_gain_key || key == attention_gain_key) return false;  // said by the release
     bool const alone = most_copies(plan, model) == 1;
     if (key.starts_with("moe_") || key.starts_with("grouped_") || key.starts_with("routed_"))
         return model.moe.has_value();
@@ -129,7 +129,7 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     add_fields(memory, memory_numbers, framework.memory);
     add_fields(memory, memory_sizes, framework.memory);
     std::vector<std::string> lines = list.take();
-    if (framework.releases && timing.yearly_gemm_gain.value > 0)
+    if (framework.releases && tells_releases_apart(timing))
         lines.push_back(fmt::format("framework {}: as of release {} ({})", framework.name,
                                     name_of(framework.releases->at), other_releases(framework)));
     if (std::string note = namesake_note(cluster.accelerator); !note.empty())

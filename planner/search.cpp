@@ -111,7 +111,7 @@ public:
         plan.ep = shape.ep;
         plan.micro_batch = shape.micro_batch;
         plan.sequence_parallel = shape.sequence_parallel;
-        plan.cp_mode = shape.cp_mode;
+        plan.cp_mode = shape.cp == 1 ? ContextParallel::ring : shape.cp_mode;
         ShapeCosts costs;
         for (std::int64_t const pp : space.pp) {
             if (space.accelerators % (plan.tp * plan.cp * pp) != 0) continue;

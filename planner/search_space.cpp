@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
+#include "core/graph/usual_stages.hpp"
 #include "core/spec/parameters.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "planner/degrees.hpp"
@@ -83,7 +84,9 @@ void set_degrees(SearchSpace& space, ModelSpec const& model, Workload const& wor
         filtered(keep_if(all, [&](std::int64_t v) { return splits_heads(v) && (full || v <= cluster.domain_size); }),
                  c.tp, "--tp", splits_heads);
     auto const splits_layers = [&](std::int64_t v) { return accelerators % v == 0 && v <= model.layer_count(); };
-    space.pp = filtered(keep_if(all, splits_layers), c.pp, "--pp", splits_layers);
+    bool const has_pipelines = c.pipelines != Pipelines::none;
+    space.pp = filtered(keep_if(all, [&](std::int64_t v) { return splits_layers(v) && (v == 1 || has_pipelines); }),
+                        c.pp, "--pp", splits_layers);
     // Splitting the sequence pays once a rank's share is long.
     std::int64_t const shortest_share = full ? 512 : 2048;
     auto const splits_sequence = [&](std::int64_t v) { return accelerators % v == 0 && workload.sequence % v == 0; };
@@ -111,7 +114,8 @@ void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraint
     bool const full = c.width == SearchConstraints::Width::full;
     std::vector<Schedule> schedules = c.schedules;
     if (schedules.empty()) {
-        schedules = {Schedule::one_f_one_b, Schedule::interleaved};
+        schedules = {Schedule::one_f_one_b};
+        if (c.pipelines == Pipelines::interleaved || c.vpp) schedules.push_back(Schedule::interleaved);
         if (full) schedules.push_back(Schedule::gpipe);
         if (full && model.moe) schedules.push_back(Schedule::overlapped);
     }
@@ -151,10 +155,12 @@ void set_choices(SearchSpace& space, ModelSpec const& model, SearchConstraints c
     else
         space.sequence_parallel = full ? std::vector{Switch::off, Switch::on} : std::vector{Switch::on};
     space.cp_modes = c.cp_modes;
-    if (space.cp_modes.empty())
-        space.cp_modes = full
-                             ? std::vector{ContextParallel::ring, ContextParallel::all_gather, ContextParallel::ulysses}
-                             : std::vector{ContextParallel::ring};
+    if (space.cp_modes.empty() && full) {
+        space.cp_modes = {ContextParallel::all_gather, ContextParallel::ulysses};
+        if (!slides(model)) space.cp_modes.insert(space.cp_modes.begin(), ContextParallel::ring);
+    } else if (space.cp_modes.empty()) {
+        space.cp_modes = {usual_cp_mode(c.base.cp_mode, model)};
+    }
     space.recompute = recomputations(c, model, full);
     for (std::int64_t const z : filtered({0, 1, 2, 3}, c.zero, "--zero", anything)) {
         if (z > 3) throw InputError("--zero: {} is no ZeRO stage (0, 1, 2 or 3)", z);

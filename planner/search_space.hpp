@@ -38,6 +38,7 @@ struct SearchConstraints {
     std::vector<Offload> offload;
     std::vector<ContextParallel> cp_modes;
     std::optional<Switch> sequence_parallel;
+    Pipelines pipelines = Pipelines::interleaved;  ///< of the framework: others only where they are named
     ParallelPlan base;  ///< precision, optimizer, attention kernel, dropout, cross entropy, expert tp, shard group
     enum class Width : std::uint8_t {
         standard,  ///< tensor parallelism inside a domain, no offload, power-of-two micro-batches

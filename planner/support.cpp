@@ -146,8 +146,11 @@ void keep_measured(SearchSpace& space, FrameworkProfile const& framework, std::s
     if (space.pipelining.empty())
         throw InputError(
             "--only-validated: no measured step ran this schedule (gpipe, 1f1b, interleaved and 1f1b-overlap were)");
-    std::erase_if(space.cp_modes, [](ContextParallel mode) { return mode != ContextParallel::ring; });
-    if (space.cp_modes.empty()) throw InputError("--only-validated: no measured step ran this cp mode (ring was)");
+    if (!is_one_of(space.cp_modes, ContextParallel::ring)) {
+        std::erase_if(space.cp, [](std::int64_t cp) { return cp > 1; });
+        if (space.cp.empty()) throw InputError("--only-validated: no measured step ran this cp mode (ring was)");
+    }
+    space.cp_modes = {ContextParallel::ring};
     std::erase_if(space.offload, [&](Offload offload) { return !is_measured(offload, framework, generation); });
     if (space.offload.empty()) throw InputError("--only-validated: {}", measured_offload);
 }

@@ -2,6 +2,7 @@
 
 #include "core/graph/plan_check.hpp"
 #include "core/graph/recomputed_layers.hpp"
+#include "cost_models/fsdp_memory.hpp"
 #include "simulator/content_cost.hpp"
 #include "simulator/held_activations.hpp"
 #include "simulator/schedules/orders.hpp"
@@ -283,6 +284,7 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         pipeline.transfer_latency = curve.latency(bytes);
     }
     pipeline.data_parallel = data_parallel_curves(plan, pricer_);
+    pipeline.data_parallel.in_units = shards_units(plan, framework_.memory);
     return pipeline;
 }
 

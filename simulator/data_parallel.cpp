@@ -37,6 +37,7 @@ struct CallBuilder {
     double parameters;
     Bytes frozen;
     double layers;
+    bool in_units;
 
     void add(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter,
              std::int64_t ranks, std::int64_t stride) const {
@@ -77,11 +78,12 @@ struct CallBuilder {
             // ZeRO 2 keeps no full gradients, so every microbatch reduces; ZeRO 1 reduces once.
             sharded(plan.zero == 2 ? Moment::backward_each : Moment::backward_last, CollectiveKind::reduce_scatter,
                     *g.scatter, gradient);
-            sharded(Moment::forward_first, CollectiveKind::all_gather, *g.gather, weight);
+            sharded(in_units && plan.zero == 2 ? Moment::forward_each : Moment::forward_first,
+                    CollectiveKind::all_gather, *g.gather, weight);
         }
         if (g.across != nullptr)
-            add(Moment::backward_last, CollectiveKind::all_reduce, *g.across, gradient / static_cast<double>(g.shard),
-                g.ranks / g.shard, g.stride * g.shard);
+            add(in_units ? Moment::backward_each : Moment::backward_last, CollectiveKind::all_reduce, *g.across,
+                gradient / static_cast<double>(g.shard), g.ranks / g.shard, g.stride * g.shard);
     }
 };
 
@@ -95,7 +97,8 @@ void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurv
                           GroupKind::data,
                           load.parameters.dense,
                           frozen_dense_bytes(load.frozen, plan),
-                          std::max(1.0, load.layers)}
+                          std::max(1.0, load.layers),
+                          curves.in_units}
             .build(plan, f);
     if (curves.expert.gather != nullptr)
         CallBuilder<Sink>{sink,
@@ -103,7 +106,8 @@ void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurv
                           GroupKind::expert_data,
                           load.parameters.expert,
                           frozen_expert_bytes(load.frozen, plan),
-                          std::max(1.0, load.moe_layers)}
+                          std::max(1.0, load.moe_layers),
+                          curves.in_units}
             .build(plan, f);
 }
 

@@ -153,8 +153,9 @@ std::vector<std::string> measured_steps(FrameworkProfile const& framework) {
 Section section_of(FrameworkProfile const& framework) {
     Section section{
         fmt::format("Framework {}: {}", framework.name, framework.title), alias_lines(framework.aliases), {}};
-    section.lines.push_back(fmt::format("where a plan leaves it open: ZeRO {}, layers over stages {}",
-                                        framework.usual.zero, name_of(framework.usual.layers)));
+    section.lines.push_back(fmt::format(
+        "where a plan leaves it open: ZeRO {}, layers over stages {}, cp mode {}; pipelines {}", framework.usual.zero,
+        name_of(framework.usual.layers), name_of(framework.usual.cp_mode), name_of(framework.usual.pipelines)));
     if (auto const& releases = framework.releases)
         section.lines.push_back(
             fmt::format("constants of release {} ({})", name_of(releases->at), other_releases(framework)));

@@ -56,7 +56,11 @@ Json framework_json(FrameworkProfile const& framework) {
     Json out = {{"name", framework.name},
                 {"title", framework.title},
                 {"aliases", framework.aliases},
-                {"usual", {{"layers", name_of(framework.usual.layers)}, {"zero", framework.usual.zero}}},
+                {"usual",
+                 {{"layers", name_of(framework.usual.layers)},
+                  {"zero", framework.usual.zero},
+                  {"cp_mode", name_of(framework.usual.cp_mode)},
+                  {"pipelines", name_of(framework.usual.pipelines)}}},
                 {"timing", timing},
                 {"memory", values_json(values_of(framework.memory))}};
     for (GenerationMemory const& own : framework.memory_on)

@@ -94,7 +94,10 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
     app.add_option("--offload-layers", o.offload_layers,
                    "with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)")
         ->group("Plan");
-    app.add_option("--cp-mode", o.cp_mode, fmt::format("ring, all-gather or ulysses{} (default: ring)", list))
+    app.add_option("--cp-mode", o.cp_mode,
+                   fmt::format("ring, all-gather or ulysses{} (default: all-gather with sliding windows, torchtitan "
+                               "and MaxText, else ring)",
+                               list))
         ->group("Plan");
 }
 

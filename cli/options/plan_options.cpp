@@ -7,6 +7,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "core/text.hpp"
 #include "planner/price_words.hpp"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ std::vector<std::string> split_list(std::string const& text) {
     std::size_t begin = 0;
     while (begin <= text.size()) {
         std::size_t const comma = std::min(text.find(',', begin), text.size());
-        parts.push_back(text.substr(begin, comma - begin));
+        parts.emplace_back(trimmed(text.substr(begin, comma - begin)));
         begin = comma + 1;
     }
     return parts;
@@ -300,13 +301,18 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
 ParallelPlan single_plan(PlanOptions const& options, Subject const& subject) {
     ParallelPlan plan = single_plan(options, &subject.cluster);
     if (options.zero.empty()) plan.zero = usual_zero_stage(subject.framework, plan);
+    if (options.cp_mode.empty() && plan.cp > 1)
+        plan.cp_mode = usual_cp_mode(subject.framework.usual.cp_mode, subject.model);
     plan.stage_layers = usual_stage_layers(subject.framework, subject.model, plan);
     return plan;
 }
 
-SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cluster) {
+SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cluster,
+                                     FrameworkProfile const& framework) {
     SearchConstraints c;
     c.base = base_plan(o, &cluster);
+    c.base.cp_mode = framework.usual.cp_mode;
+    c.pipelines = framework.usual.pipelines;
     c.dp = filter(o.dp, "--dp");
     c.tp = filter(o.tp, "--tp");
     c.pp = filter(o.pp, "--pp");

@@ -103,6 +103,7 @@ ParallelPlan single_plan(PlanOptions const& options, ClusterSpec const* cluster)
 ParallelPlan single_plan(PlanOptions const& options, Subject const& subject);
 
 /// The constraints that the options put on a search over this cluster.
-SearchConstraints search_constraints(PlanOptions const& options, ClusterSpec const& cluster);
+SearchConstraints search_constraints(PlanOptions const& options, ClusterSpec const& cluster,
+                                     FrameworkProfile const& framework);
 
 }  // namespace sextant::cli

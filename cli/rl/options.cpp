@@ -192,7 +192,7 @@ RlQuestion rl_question(RlOptions const& o) {
     q.algorithm = rl_algorithm_from(o.algorithm, "--algorithm");
     q.policy = find_model(o.plan.model);
     MachineSubject machine = find_machine(o.plan);
-    q.machine.constraints = search_constraints(o.plan, machine.cluster);
+    q.machine.constraints = search_constraints(o.plan, machine.cluster, machine.framework);
     q.accelerators = one_number_of_gpus(o, machine.cluster);
     q.engine = find_engine(o.engine, "--engine");
     check_engine_vendor(q.engine, machine.cluster.accelerator.vendor, "--engine");

@@ -144,7 +144,7 @@ Seconds deadline_from(std::string const& text, char const* flag) {
 RunSetting run_setting(RunPlanOptions const& o) {
     MachineSubject machine = find_machine(o.plan);
     RunSetting setting;
-    setting.constraints = search_constraints(o.plan, machine.cluster);
+    setting.constraints = search_constraints(o.plan, machine.cluster, machine.framework);
     setting.cluster = std::move(machine.cluster);
     setting.framework = std::move(machine.framework);
     setting.limit = machine.limit;

@@ -118,8 +118,9 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     double const received = sent * static_cast<double>(plan.expert_tp);
     double const token_bytes = 2 * b.hidden;
 
-    b.gemm_on(static_cast<std::int64_t>(own_tokens), router_product, moe.experts, b.model.hidden, Precision::fp32,
-              Storage::plain);
+    // In the model's own format, as Megatron-Core and transformers have it unless told otherwise.
+    b.gemm_on(static_cast<std::int64_t>(own_tokens), router_product, moe.experts, b.model.hidden,
+              is_narrow(plan.precision) ? Precision::bf16 : plan.precision, Storage::plain);
     b.streaming("top-k", 12 * own_tokens * static_cast<double>(moe.experts), 1.0, 6);
     b.keep("router scores", "8 T E / t", 8 * own_tokens * static_cast<double>(moe.experts));
     Collective const exchange{.kind = CollectiveKind::all_to_all,

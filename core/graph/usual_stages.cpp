@@ -3,6 +3,7 @@
 #include "core/graph/plan_check.hpp"
 #include "core/graph/stage_layout.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sextant {
@@ -40,6 +41,15 @@ std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, 
 int usual_zero_stage(FrameworkProfile const& framework, ParallelPlan plan) {
     plan.zero = framework.usual.zero;
     return zero_suits_pipeline(plan) ? plan.zero : 1;
+}
+
+bool slides(ModelSpec const& model) {
+    return std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind const& l) { return l.sliding; });
+}
+
+ContextParallel usual_cp_mode(ContextParallel of_framework, ModelSpec const& model) {
+    bool const gathers = of_framework == ContextParallel::ring && slides(model);
+    return gathers ? ContextParallel::all_gather : of_framework;
 }
 
 }  // namespace sextant

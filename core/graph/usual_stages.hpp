@@ -24,4 +24,12 @@ std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, 
 /// not go with that.
 int usual_zero_stage(FrameworkProfile const& framework, ParallelPlan plan);
 
+/// Whether any layer has a sliding window.
+bool slides(ModelSpec const& model);
+
+/// How the ranks of a context-parallel group share keys and values where the plan leaves it open: in the framework's
+/// way, and gathered where layers have sliding windows, which do not go round a ring. Source: Transformer Engine,
+/// context_parallel.py.
+ContextParallel usual_cp_mode(ContextParallel of_framework, ModelSpec const& model);
+
 }  // namespace sextant

@@ -23,11 +23,14 @@ bool is_stated(ProfileField<Owner, Value> const& field, Owner const& owner) {
 }
 
 inline constexpr std::string_view release_gain_key = "yearly_gemm_gain";
+inline constexpr std::string_view attention_gain_key = "yearly_attention_gain";
 
 /// The dimensionless constants of a timing entry, in the order of the file.
 inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
     {"gemm_scale", &FrameworkTiming::gemm_scale, 2},
     {release_gain_key, &FrameworkTiming::yearly_gemm_gain, 1, Presence::optional,
+     "it tells releases apart (such as release=24.07)"},
+    {attention_gain_key, &FrameworkTiming::yearly_attention_gain, 1, Presence::optional,
      "it tells releases apart (such as release=24.07)"},
     {"grouped_gemm_scale", &FrameworkTiming::grouped_gemm_scale, 2},
     {"attention_scale", &FrameworkTiming::attention_scale, 3},

@@ -73,6 +73,8 @@ UsualPlan read_usual(ObjectReader in) {
     std::int64_t const zero = in.integer("zero", usual.zero);
     if (zero < 0 || zero > 3) throw InputError("{}: is {} (a ZeRO stage: 0, 1, 2 or 3)", in.path_to("zero"), zero);
     usual.zero = static_cast<int>(zero);
+    if (in.has("cp_mode")) usual.cp_mode = context_parallel_from(in.text("cp_mode"), in.path_to("cp_mode"));
+    if (in.has("pipelines")) usual.pipelines = pipelines_from(in.text("pipelines"), in.path_to("pipelines"));
     in.finish();
     return usual;
 }
@@ -235,6 +237,11 @@ std::string framework_json(FrameworkProfile const& framework) {
         bool const first = entries.empty();
         entries += (first ? "" : ",\n") + timing_json(timing, first ? nullptr : &framework.timing.front());
     }
+    std::string others;
+    if (framework.usual.cp_mode != ContextParallel::ring)
+        others += fmt::format(", \"cp_mode\": \"{}\"", name_of(framework.usual.cp_mode));
+    if (framework.usual.pipelines != Pipelines::interleaved)
+        others += fmt::format(", \"pipelines\": \"{}\"", name_of(framework.usual.pipelines));
     std::string releases;
     if (framework.releases)
         releases = fmt::format("  \"releases\": {{\"first\": \"{}\", \"last\": \"{}\", \"at\": \"{}\"}},\n",
@@ -242,12 +249,13 @@ std::string framework_json(FrameworkProfile const& framework) {
                                name_of(framework.releases->at));
     return fmt::format(
         "{{\n  \"format\": \"framework\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  \"aliases\": {},\n"
-        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}}},\n{}  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  "
+        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}{}}},\n{}  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  "
         "}},\n{}"
         "  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
         json_text(Json(framework.name)), json_text(Json(framework.title)), json_text(Json(framework.aliases)),
-        name_of(framework.usual.layers), framework.usual.zero, releases, entries, memory_json(framework.memory, "    "),
-        memory_on_json(framework), framework.interval.low, framework.interval.high, framework.interval.rows);
+        name_of(framework.usual.layers), framework.usual.zero, others, releases, entries,
+        memory_json(framework.memory, "    "), memory_on_json(framework), framework.interval.low,
+        framework.interval.high, framework.interval.rows);
 }
 
 }  // namespace sextant

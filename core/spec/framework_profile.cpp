@@ -13,12 +13,19 @@ namespace sextant {
 namespace {
 
 constexpr Named<LayerSpread> layer_spreads[] = {{LayerSpread::even, "even"}, {LayerSpread::by_cost, "by-cost"}};
+constexpr Named<Pipelines> pipeline_names[] = {
+    {Pipelines::none, "none"}, {Pipelines::plain, "plain"}, {Pipelines::interleaved, "interleaved"}};
 
 }  // namespace
 
 std::string_view name_of(LayerSpread spread) { return name_in<LayerSpread>(layer_spreads, spread); }
 LayerSpread layer_spread_from(std::string_view name, std::string_view where) {
     return value_in<LayerSpread>(layer_spreads, name, where, "spread of layers");
+}
+
+std::string_view name_of(Pipelines pipelines) { return name_in<Pipelines>(pipeline_names, pipelines); }
+Pipelines pipelines_from(std::string_view name, std::string_view where) {
+    return value_in<Pipelines>(pipeline_names, name, where, "kind of pipelines");
 }
 
 Bytes FrameworkMemory::usable_of(Bytes capacity) const {
@@ -43,6 +50,7 @@ FrameworkProfile on_generation(FrameworkProfile framework, std::string_view gene
 
 FrameworkTiming later(FrameworkTiming timing, double years) {
     timing.gemm_scale.value *= std::exp(timing.yearly_gemm_gain.value * years);
+    timing.attention_scale.value *= std::exp(timing.yearly_attention_gain.value * years);
     return timing;
 }
 

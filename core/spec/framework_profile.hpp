@@ -23,6 +23,8 @@ struct FrameworkTiming {
     std::optional<std::int64_t> steps{};
     Sourced<double> gemm_scale;        ///< achieved fraction of the kernel table's speed (power, cold caches, streams)
     Sourced<double> yearly_gemm_gain;  ///< by which the logarithm of gemm_scale grows with a year of releases
+    /// By which the logarithm of attention_scale grows with a year of releases.
+    Sourced<double> yearly_attention_gain;
     Sourced<double> grouped_gemm_scale;  ///< the same for the experts' grouped products, times gemm_scale
     Sourced<double> attention_scale;
     Sourced<double> memory_scale;         ///< of streaming kernels
@@ -137,10 +139,17 @@ enum class LayerSpread : std::uint8_t { even, by_cost };
 std::string_view name_of(LayerSpread spread);
 LayerSpread layer_spread_from(std::string_view name, std::string_view where);
 
-/// What a framework does where a plan leaves it open.
+/// Pipelines that a framework has: none, one chunk of the layers per stage, or several.
+enum class Pipelines : std::uint8_t { none, plain, interleaved };
+std::string_view name_of(Pipelines pipelines);
+Pipelines pipelines_from(std::string_view name, std::string_view where);
+
+/// What a framework does where a plan leaves it open, and what a search leaves out that is not asked for.
 struct UsualPlan {
     LayerSpread layers = LayerSpread::even;
     int zero = 1;  ///< ZeRO stage, where there is no pipeline (with one ZeRO 2 and 3 do not go)
+    ContextParallel cp_mode = ContextParallel::ring;  ///< of models without sliding windows
+    Pipelines pipelines = Pipelines::interleaved;
 };
 
 /// The releases whose steps the constants were fitted to, and the one that they hold for.
@@ -167,6 +176,10 @@ struct FrameworkProfile {
 /// With the memory constants of devices of this generation.
 FrameworkProfile on_generation(FrameworkProfile framework, std::string_view generation);
 
+/// Whether the constants are others for another release.
+inline bool tells_releases_apart(FrameworkTiming const& timing) {
+    return timing.yearly_gemm_gain.value > 0 || timing.yearly_attention_gain.value > 0;
+}
 /// The constants `years` of releases later.
 FrameworkTiming later(FrameworkTiming timing, double years);
 /// Has the constants hold for that release, or for the nearest of those fitted; for a profile that tells releases

@@ -372,7 +372,7 @@ TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
     out.framework = on_devices(framework_of(row, out), out.cluster->accelerator.generation);
     plan_of(row, out);
     if (profile_.empty() && out.framework->releases && !out.release &&
-        timing_for(*out.framework, out.cluster->accelerator.generation, out.plan.precision).yearly_gemm_gain.value > 0)
+        tells_releases_apart(timing_for(*out.framework, out.cluster->accelerator.generation, out.plan.precision)))
         out.assumptions.emplace_back("a release midway between those fitted");
     if (out.plan.world_size() > out.cluster->domain_size && !out.cluster->scale_out)
         throw RowSkip(

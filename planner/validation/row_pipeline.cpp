@@ -207,7 +207,8 @@ void apply_stages(TrainingRow const& row, TrainingCase& out) {
 
 void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
     apply_stages(row, out);
-    bool const overlaps = row.notes_have("MoE all-to-all overlap on") || row.notes_have("1F1B all-to-all overlap");
+    bool const overlaps = row.notes_have("MoE all-to-all overlap on") || row.notes_have("1F1B all-to-all overlap") ||
+                          row.notes_have("EP comm overlap=on");
     if (overlaps && out.plan.ep > 1) out.plan.schedule = Schedule::overlapped;
 }
 

@@ -237,3 +237,20 @@ TEST_CASE("fit_framework: products of narrow formats gain with releases, those o
     again.timing = fit_framework(profile, World().pointers(), options, known).timing;
     CHECK(timing_for(again, "hopper", "fp8").yearly_gemm_gain.value == fitted.yearly_gemm_gain.value);
 }
+
+TEST_CASE("fit_framework: attention of Hopper gains with releases, that of other devices does not") {
+    World world;
+    constexpr double gain = 0.2;
+    for (std::size_t i = 0; i < world.rows.size(); ++i) {
+        StepMeasurement& row = world.rows[i];
+        if (row.generation != "hopper") continue;
+        FrameworkTiming then = world.hopper;
+        row.release_years = -2.0 + static_cast<double>(i % 5) / 2;
+        then.attention_scale.value *= std::exp(gain * row.release_years);
+        row.seconds = row.predict(then);
+    }
+    FrameworkProfile profile = world.start;
+    profile.timing = fit_framework(world.start, world.pointers(), options).timing;
+    CHECK(timing_for(profile, "hopper", "bf16").yearly_attention_gain.value == Approx(gain).epsilon(0.4));
+    CHECK(timing_for(profile, "ampere", "bf16").yearly_attention_gain.value == 0);
+}

@@ -2,6 +2,7 @@
 
 #include "core/graph/stage_layout.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -57,5 +58,19 @@ TEST_CASE(
         bool const copies = framework.name == "pytorch" || framework.name == "transformers";
         CHECK(framework.usual.zero == (shards ? 3 : copies ? 0 : 1));
         CHECK((framework.usual.layers == LayerSpread::by_cost) == (framework.name == "nanotron"));
+        bool const gathers = framework.name == "torchtitan" || framework.name == "maxtext";
+        CHECK(framework.usual.cp_mode == (gathers ? ContextParallel::all_gather : ContextParallel::ring));
+        bool const plain = framework.name == "deepspeed" || framework.name == "nanotron";
+        bool const none = copies || framework.name == "fsdp";
+        CHECK(framework.usual.pipelines == (none    ? Pipelines::none
+                                            : plain ? Pipelines::plain
+                                                    : Pipelines::interleaved));
     }
+}
+
+TEST_CASE("usual_cp_mode: the framework's, but windows do not go round a ring") {
+    for (auto const of_framework : {ContextParallel::ring, ContextParallel::all_gather, ContextParallel::ulysses})
+        CHECK(usual_cp_mode(of_framework, find_model("llama-3.1-8b")) == of_framework);
+    CHECK(usual_cp_mode(ContextParallel::ring, find_model("gemma-3-27b")) == ContextParallel::all_gather);
+    CHECK(usual_cp_mode(ContextParallel::ulysses, find_model("gpt-oss-20b")) == ContextParallel::ulysses);
 }

@@ -1,6 +1,7 @@
 #include "planner/search_space.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "planner/ranking.hpp"
 #include "planner/search.hpp"
 #include "tests/catch.hpp"
@@ -305,4 +306,40 @@ TEST_CASE("AxisFilter: values that no machine has are out of range, not overflow
         CHECK_THROWS_WITH(AxisFilter::parse(text, "--tp"), contains("--tp:") && contains("out of range"));
     }
     CHECK(AxisFilter::parse("<=2147483648", "--tp").allows(2147483648));
+}
+
+TEST_CASE("make_search_space: pipelines that the framework has not are searched where they are named alone") {
+    auto const degrees = [](SearchSpace const& space) { return space.pp; };
+    Small const q;
+    SearchConstraints c;
+    CHECK(degrees(q.space(c)).size() > 1);
+    c.pipelines = Pipelines::none;
+    CHECK(degrees(q.space(c)) == std::vector<std::int64_t>{1});
+    c.pp = AxisFilter::parse("2", "--pp", 1);
+    CHECK(degrees(q.space(c)) == std::vector<std::int64_t>{2});
+    auto const interleaves = [](SearchSpace const& space) {
+        return std::any_of(space.pipelining.begin(), space.pipelining.end(), [](auto const& p) { return p.vpp > 1; });
+    };
+    c = {};
+    CHECK(interleaves(q.space(c)));
+    c.pipelines = Pipelines::plain;
+    CHECK_FALSE(interleaves(q.space(c)));
+    CHECK(degrees(q.space(c)).size() > 1);
+    c.vpp = AxisFilter::parse("2", "--vpp", 1);
+    CHECK(interleaves(q.space(c)));
+}
+
+TEST_CASE("make_search_space: context parallelism is the framework's, without a ring where layers have windows") {
+    Small q;
+    SearchConstraints c;
+    CHECK(q.space(c).cp_modes == std::vector{ContextParallel::ring});
+    c.base.cp_mode = ContextParallel::all_gather;
+    CHECK(q.space(c).cp_modes == std::vector{ContextParallel::all_gather});
+    c = {};
+    for (LayerKind& layer : q.model.layers)
+        layer.sliding = true;
+    q.model.attention.window = 512;
+    CHECK(q.space(c).cp_modes == std::vector{ContextParallel::all_gather});
+    c.width = SearchConstraints::Width::full;
+    CHECK_FALSE(is_one_of(q.space(c).cp_modes, ContextParallel::ring));
 }

@@ -198,6 +198,15 @@ TEST_CASE("support: keep_measured leaves the measured schedules, and refuses an 
     space.offload = {Offload::none, Offload::optimizer, Offload::activations};
     keep_measured(space, find_framework("maxtext", "test"), "tpu");
     CHECK(space.offload == std::vector{Offload::none, Offload::activations});
+    // Gathered keys and values were not measured: what is left has none.
+    space.cp_modes = {ContextParallel::all_gather};
+    space.cp = {1, 2, 4};
+    keep_measured(space, framework, "hopper");
+    CHECK(space.cp == std::vector<std::int64_t>{1});
+    space.cp_modes = {ContextParallel::all_gather};
+    space.cp = {2, 4};
+    CHECK_THROWS_AS(keep_measured(space, framework, "hopper"), InputError);
+    space.cp = {1};
     space.pipelining = {{Schedule::dualpipe, 1}};
     CHECK_THROWS_AS(keep_measured(space, framework, "hopper"), InputError);
 }

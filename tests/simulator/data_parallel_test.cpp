@@ -239,6 +239,32 @@ TEST_CASE("data_parallel_time: shard groups gather inside the node and reduce on
           Approx((16 * 3 * inside + across).base()).epsilon(1e-9));
 }
 
+TEST_CASE("data_parallel_time: FSDP's units gather and reduce with every microbatch, with ZeRO 2 and across, too",
+          "[INV-24]") {
+    ClusterSpec const machine = without_latency();
+    StageLoad load = load_of(8e9, 32);
+    load.microbatches = 16;
+    auto const exposed = [&](ParallelPlan const& plan, bool in_units) {
+        Pricer pricer(machine, two_bytes());
+        DataParallelCurves curves = data_parallel_curves(plan, pricer);
+        curves.in_units = in_units;
+        return data_parallel_time(load, plan, {}, curves, machine.accelerator, two_bytes()).exposed.base();
+    };
+    auto const curve = [&](CollectiveKind kind, GroupPlacement const& group, double bytes) {
+        return collective_curve(machine, kind, group).time(bytes * units::B).base();
+    };
+    GroupPlacement const all = place_group(64, 1, 8), node = place_group(8, 1, 8), nodes = place_group(8, 8, 8);
+    double const gather = curve(CollectiveKind::all_gather, all, 16e9);
+    ParallelPlan const whole{.dp = 64, .zero = 2};
+    CHECK(exposed(whole, false) == Approx(17 * gather).epsilon(1e-9));
+    CHECK(exposed(whole, true) == Approx(32 * gather).epsilon(1e-9));
+    ParallelPlan const grouped{.dp = 64, .zero = 3, .shard_group = 8};
+    double const inside = 16 * 3 * curve(CollectiveKind::all_gather, node, 16e9);
+    double const across = curve(CollectiveKind::all_reduce, nodes, 2e9);
+    CHECK(exposed(grouped, false) == Approx(inside + across).epsilon(1e-9));
+    CHECK(exposed(grouped, true) == Approx(inside + 16 * across).epsilon(1e-9));
+}
+
 TEST_CASE("data_parallel_time: a backward pass hides what each pass and the last one sends once, not twice",
           "[INV-24]") {
     FrameworkTiming timing = two_bytes();
