@@ -146,8 +146,9 @@ torchrun ${DIST[@]} pretrain_gpt.py $MODEL --tensor-model-parallel-size $TP --se
 }
 
 TEST_CASE("heads that Transformer Engine does not exchange are said to be counted otherwise", "[import]") {
-    auto const warned = [](std::string const& more) {
-        return has(import_megatron("--bf16 --cp-comm-type a2a " + more, "x", llama()).warnings, "--cp-comm-type: a2a");
+    ModelSpec const grouped = find_model("llama-3.1-8b");  // eight key-value heads
+    auto const warned = [&](std::string const& more) {
+        return has(import_megatron("--bf16 --cp-comm-type a2a " + more, "x", grouped).warnings, "--cp-comm-type: a2a");
     };
     CHECK_FALSE(warned("--context-parallel-size 4"));
     CHECK_FALSE(warned("--context-parallel-size 4 --tensor-model-parallel-size 2"));
