@@ -9,6 +9,7 @@
 #include "core/quantity_text.hpp"
 #include "planner/exporters/job_files.hpp"
 
+#include <fmt/format.h>
 #include <CLI/App.hpp>
 
 #include <algorithm>
@@ -112,8 +113,9 @@ StepReport report_of(Subject const& subject, ParallelPlan const& plan) {
 
 /// What a format makes of the plan; where that runs otherwise, the files predict what they run. @param launch gets that
 /// prediction
-/// @param fits false where that does not fit into memory
-Export write_predicted(ExporterEntry const& entry, LaunchPlan& launch, Subject const& subject, bool& fits) {
+/// @param misfits gets what that needs where it does not fit into memory
+Export write_predicted(ExporterEntry const& entry, LaunchPlan& launch, Subject const& subject,
+                       std::vector<std::string>& misfits) {
     Export exported = entry.write(launch);
     if (exported.not_expressed.empty()) return exported;
     try {
@@ -122,7 +124,9 @@ Export write_predicted(ExporterEntry const& entry, LaunchPlan& launch, Subject c
                                      prediction(report, subject.framework.name));
         launch.checkpoint = checkpoint_plan(subject.cluster, subject.framework, subject.model, exported.expressed,
                                             report.estimate.time);
-        fits = fits && report.fits;
+        if (!report.fits)
+            misfits.push_back(
+                fmt::format("{} ({} of {})", entry.name, human(report.estimate.peak()), human(report.limit.usable)));
     } catch (InputError const&) {
         launch.summary = "of the plan, not of what this file runs: " + launch.summary;
     }
@@ -132,13 +136,13 @@ Export write_predicted(ExporterEntry const& entry, LaunchPlan& launch, Subject c
 /// @param checkpoint gets that of the first format
 std::vector<ExportedFormat> write_formats(Wanted const& wanted, LaunchPlan const& plan, Subject const& subject,
                                           ExportOutput const& output, std::optional<CheckpointPlan>& checkpoint,
-                                          bool& fits) {
+                                          std::vector<std::string>& misfits) {
     std::vector<ExportedFormat> out;
     // A job needs the files that it starts: they come along wherever there is a folder for them.
     bool const with_training = wanted.training_asked || !output.folder.empty();
     for (ExporterEntry const* entry : wanted.training) {
         LaunchPlan launch = plan;
-        Export const exported = write_predicted(*entry, launch, subject, fits);
+        Export const exported = write_predicted(*entry, launch, subject, misfits);
         if (entry == wanted.training.front()) checkpoint = launch.checkpoint;
         if (with_training) out.push_back({entry->name, exported.files, exported.not_expressed});
         auto const job = [&](char const* format, ExportedFile file) {
@@ -166,17 +170,18 @@ int run(Options const& o, CLI::App const& app, CommandContext& context) {
                       .checkpoint = {},
                       .nodes = launch.nodes,
                       .per_node = launch.per_node};
-    bool all_fit = report.fits;
+    std::vector<std::string> misfits;
     std::vector<ExportedFormat> const formats =
-        write_formats(wanted, launch, subject, o.output, facts.checkpoint, all_fit);
+        write_formats(wanted, launch, subject, o.output, facts.checkpoint, misfits);
     deliver_export(o.output, formats, facts, context);
     if (!report.fits)
         context.err << fmt::format("sextant: export: the plan does not fit into memory ({} of {})\n",
                                    human(report.estimate.peak()), human(report.limit.usable));
-    else if (!all_fit)
-        context.err
-            << "sextant: export: the plan fits into memory, what a file makes of it does not (its first lines)\n";
-    return all_fit ? exit_code::done : exit_code::answer_is_no;
+    else if (!misfits.empty())
+        context.err << fmt::format(
+            "sextant: export: the plan fits into memory, what the files make of it does not: {}\n",
+            fmt::join(misfits, ", "));
+    return report.fits && misfits.empty() ? exit_code::done : exit_code::answer_is_no;
 }
 
 void add_settings(CLI::App& app, LaunchSettings& s) {

@@ -130,12 +130,13 @@ std::vector<std::string> missing_support(Subject const& subject, SearchSpace con
     return unsupported_terms(subject.model, subject.cluster, subject.framework, widest);
 }
 
-/// Leaves the spaces whose plans may stand on measurements alone, and says which it left out.
+/// Leaves the spaces whose plans may stand on measurements alone, and says which it left out beside them.
 /// @return where none is left, what the first of them lacks
 std::vector<std::string> keep_supported(Subject const& subject, std::vector<SearchSpace>& spaces,
                                         CommandContext& context) {
     std::vector<SearchSpace> kept;
     std::vector<std::string> first;
+    std::string left_out;
     for (SearchSpace& space : spaces) {
         keep_measured(space, subject.framework, subject.cluster.accelerator.generation);
         std::vector<std::string> terms = missing_support(subject, space);
@@ -143,12 +144,14 @@ std::vector<std::string> keep_supported(Subject const& subject, std::vector<Sear
             kept.push_back(std::move(space));
             continue;
         }
-        context.err << fmt::format("sextant: plan: {} accelerators are left out: {}\n", space.accelerators,
-                                   fmt::join(terms, "; "));
+        left_out += fmt::format("sextant: plan: {} accelerators are left out: {}\n", space.accelerators,
+                                fmt::join(terms, "; "));
         if (first.empty()) first = std::move(terms);
     }
     spaces = std::move(kept);
-    return spaces.empty() ? first : std::vector<std::string>{};
+    if (spaces.empty()) return first;
+    context.err << left_out;
+    return {};
 }
 
 /// The plan that a file of another program describes, beside those of the search.

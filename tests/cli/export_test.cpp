@@ -33,6 +33,18 @@ std::string plan_file(ScratchFolder const& folder, Arguments const& options) {
 
 }  // namespace
 
+TEST_CASE("export: a file that runs something which does not fit ends with 1, and says so", "[export]") {
+    Arguments const asked{"export",   "--framework", "deepspeed",     "--format",    "deepspeed", "--cluster",
+                          "h100-sxm", "--model",     "mixtral-8x22b", "--ep",        "8",         "--zero",
+                          "3",        "--seq",       "4096",          "--recompute", "full",      "--global-batch",
+                          "64",       "--gpus"};
+    RunResult const tight = run_sextant(asked + Arguments{"64"});
+    CHECK(tight.code == 1);
+    CHECK_THAT(tight.err, contains("what the files make of it does not: deepspeed ("));
+    RunResult const roomy = run_sextant(Arguments{"export"} + small + Arguments{"--format", "megatron"});
+    CHECK(roomy.code == 0);
+}
+
 TEST_CASE("export: the files of a plan come back as that plan", "[cli][export]") {
     ScratchFolder const folder("export_back");
     Arguments const plan = small + Arguments{"--micro-batch", "2", "--recompute", "full"};

@@ -223,6 +223,26 @@ TEST_CASE("plan: --only-validated without a measured plan is a report in the for
     CHECK(sextant::read_text_file(scratch.path("plan.txt"), 1 << 20) == text.out);
 }
 
+TEST_CASE("plan: --only-validated answers for the numbers of accelerators that measurements support", "[INV-26]") {
+    Arguments const asked{"plan",  "-m",   "llama-2-7b", "-c", "h200-sxm",
+                          "--seq", "2048", "--top",      "1",  "--only-validated"};
+    RunResult const alone = run_sextant(asked + Arguments{"-n", "8"});
+    RunResult const both = run_sextant(asked + Arguments{"-n", "8, 32"});
+    CHECK(alone.code == 0);
+    CHECK(both.code == 0);
+    CHECK(both.out == alone.out);
+    CHECK(alone.err.empty());
+    CHECK_THAT(both.err, contains("32 accelerators are left out: scale-out network"));
+}
+
+TEST_CASE("plan: a framework without pipelines is searched without them, unless they are named") {
+    Arguments const asked{"plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "-n", "16", "--framework", "fsdp"};
+    Json const usual = answer(asked);
+    for (Json const& candidate : usual.at("candidates"))
+        CHECK(candidate.at("plan").at("pp") == 1);
+    CHECK(answer(asked + Arguments{"--pp", "2"}).at("candidates").at(0).at("plan").at("pp") == 2);
+}
+
 TEST_CASE("plan: tables are well formed, and --output writes what would be printed", "[INV-12]") {
     ScratchFolder const scratch("plan");
     RunResult const csv = run_sextant(seventy + Arguments{"--format", "csv"});

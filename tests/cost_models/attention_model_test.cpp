@@ -242,7 +242,7 @@ TEST_CASE("estimate_latent_decode: more sequences are no quicker, and devices of
             CHECK(seconds(name, 2 * batch) >= seconds(name, batch));
         }
     for (std::int64_t const batch : {1, 4, 16, 64})
-        CHECK(seconds("h800-sxm", batch) == Approx(seconds("h100-sxm", batch)).epsilon(0.1));
+        CHECK(seconds("h800-sxm", batch) == Approx(seconds("h100-sxm", batch)).epsilon(0.15));
 }
 
 TEST_CASE("estimate_decode: a step that finds nothing in the cache reads no faster than memory, whatever tables say") {
