@@ -218,7 +218,7 @@ void scale_products(Choice& choice, GemmFormat const& format, KernelRates const&
     efficiency *= profile_scale(choice, stated, efficiency, reached);
     if (!of_generation) return;
     efficiency = std::min(1.0, efficiency);
-    if (choice.gridded || !format.quantises || reached <= 0) return;
+    if (choice.gridded || !format.quantises || !choice.fit->with_quantising || reached <= 0) return;
     efficiency = efficiency_for(stated * choice.fit->large_efficiency / reached, format, rates, choice.constants());
 }
 

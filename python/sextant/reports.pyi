@@ -2182,6 +2182,8 @@ class HardwareReportFrameworks(Report):
 class HardwareReportFrameworksUsual(Report):
     layers: Final[str]
     zero: Final[int]
+    cp_mode: Final[str]
+    pipelines: Final[str]
 
 class HardwareReportFrameworksTiming(Report):
     generation: Final[str]

@@ -105,7 +105,7 @@ TEST_CASE("export: packed documents come from a plan file, and no script says th
 
 TEST_CASE("export: a loss in chunks comes from the plan file", "[cli][export]") {
     ScratchFolder const folder("export_chunks");
-    std::string const file = plan_file(folder, {"--loss-chunks", "8"});
+    std::string const file = plan_file(folder, {"--loss-chunks", "8", "--global-batch", "16"});
     RunResult const run = run_sextant({"export", "--plan", file, "--format", "maxtext"});
     CHECK(run.code == 0);
     CHECK_THAT(run.out, contains("num_vocab_tiling: 8"));

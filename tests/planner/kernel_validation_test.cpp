@@ -256,7 +256,7 @@ TEST_CASE("kernel rows: columns that change attention are read, or leave their r
     // Windows.
     auto const windowed = row("context", "512", prompt, "window_size");
     REQUIRE(windowed.time);
-    CHECK(*masked.time / *windowed.time > 2.5);  // 3.8 times the work
+    CHECK(*masked.time / *windowed.time > 2);  // 3.8 times the work, as many bytes
     CHECK(*masked.time / *windowed.time < 4);
     CHECK(windowed.interval->high / windowed.interval->low > masked.interval->high / masked.interval->low);
     auto const shorter = row("context", "128", prompt, "sliding_window");

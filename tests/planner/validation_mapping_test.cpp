@@ -855,7 +855,10 @@ TEST_CASE("products of a row in fp8 are those of its release; one that states no
         auto const assumed = built(row).assumptions;
         return std::find(assumed.begin(), assumed.end(), "a release midway between those fitted") != assumed.end();
     };
+    CHECK(assumes_release());  // attention in any format
+    row.gpu = "A100-SXM4-80GB";
     CHECK_FALSE(assumes_release());
+    row.gpu = "H100";
     row.precision = "FP8";
     CHECK(assumes_release());
     row.notes = "container NeMo 24.05";

@@ -150,7 +150,7 @@ TEST_CASE("model fields that cannot be are refused with the reason") {
     CHECK_THROWS_WITH(find_model(name), contains(part));
 }
 
-TEST_CASE("a release moves the products of narrow formats by the framework's gain, and nothing else") {
+TEST_CASE("a release moves the products of narrow formats and Hopper's attention by their gains, and nothing else") {
     FrameworkProfile const now = find_framework("megatron", "test");
     REQUIRE(now.releases);
     FrameworkProfile const then = find_framework("megatron:release=24.07", "test");
@@ -163,7 +163,14 @@ TEST_CASE("a release moves the products of narrow formats by the framework's gai
     double const gain = entry(now, "fp8").yearly_gemm_gain.value;
     CHECK(gain > 0);
     CHECK(entry(then, "fp8").gemm_scale.value == Approx(entry(now, "fp8").gemm_scale.value * std::exp(-gain * years)));
-    CHECK(entry(then, "fp8").attention_scale.value == entry(now, "fp8").attention_scale.value);
+    double const more = entry(now, "fp8").yearly_attention_gain.value;
+    CHECK(more > 0);
+    for (char const* const precision : {"fp8", "bf16"})
+        CHECK(entry(then, precision).attention_scale.value ==
+              Approx(entry(now, precision).attention_scale.value * std::exp(-more * years)));
+    CHECK(timing_for(then, "ampere", "bf16").attention_scale.value ==
+          timing_for(now, "ampere", "bf16").attention_scale.value);
+    CHECK(entry(then, "fp8").memory_scale.value == entry(now, "fp8").memory_scale.value);
     CHECK(entry(then, "bf16").gemm_scale.value == entry(now, "bf16").gemm_scale.value);
     FrameworkProfile const back = find_framework("megatron:release=24.07:release=" + name_of(now.releases->at), "test");
     CHECK(entry(back, "fp8").gemm_scale.value == Approx(entry(now, "fp8").gemm_scale.value));
