@@ -284,7 +284,7 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         pipeline.transfer_latency = curve.latency(bytes);
     }
     pipeline.data_parallel = data_parallel_curves(plan, pricer_);
-    pipeline.data_parallel.in_units = shards_units(plan, framework_.memory);
+    pipeline.data_parallel.in_units = plan.zero >= 2 && shards_units(plan, framework_.memory);
     return pipeline;
 }
 

@@ -78,8 +78,8 @@ struct CallBuilder {
             // ZeRO 2 keeps no full gradients, so every microbatch reduces; ZeRO 1 reduces once.
             sharded(plan.zero == 2 ? Moment::backward_each : Moment::backward_last, CollectiveKind::reduce_scatter,
                     *g.scatter, gradient);
-            sharded(in_units && plan.zero == 2 ? Moment::forward_each : Moment::forward_first,
-                    CollectiveKind::all_gather, *g.gather, weight);
+            sharded(in_units ? Moment::forward_each : Moment::forward_first, CollectiveKind::all_gather, *g.gather,
+                    weight);
         }
         if (g.across != nullptr)
             add(in_units ? Moment::backward_each : Moment::backward_last, CollectiveKind::all_reduce, *g.across,

@@ -1,5 +1,7 @@
 #include "simulator/data_parallel.hpp"
 
+#include "core/spec/hardware_catalog.hpp"
+#include "simulator/closed_form.hpp"
 #include "simulator/schedules/catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
@@ -237,6 +239,22 @@ TEST_CASE("data_parallel_time: shard groups gather inside the node and reduce on
         collective_curve(machine, CollectiveKind::all_reduce, place_group(8, 8, 8)).time(2e9 * units::B);
     CHECK(time_of(load, grouped, machine, two_bytes()).exposed.base() ==
           Approx((16 * 3 * inside + across).base()).epsilon(1e-9));
+}
+
+TEST_CASE("units are FSDP's under ZeRO 2 and 3, and gathered once a step where a pipeline holds them", "[INV-24]") {
+    ModelSpec const model = llama(1024, 8, 8, 8, 2816);
+    Workload const workload{.sequence = 2048, .global_batch = 64};
+    ClusterSpec const machine = cluster();
+    for (char const* const name : {"fsdp", "torchtitan", "deepspeed", "megatron"}) {
+        FrameworkProfile const framework = find_framework(name, "test");
+        ClosedForm form(model, workload, machine, framework, Precision::bf16);
+        for (int const zero : {0, 1, 2, 3}) {
+            ParallelPlan const plan{.dp = 16, .zero = zero};
+            CAPTURE(name, zero);
+            bool const has_units = name == std::string_view("fsdp") || name == std::string_view("torchtitan");
+            CHECK(form.assemble(form.price_shape(plan), plan).data_parallel.in_units == (has_units && zero >= 2));
+        }
+    }
 }
 
 TEST_CASE("data_parallel_time: FSDP's units gather and reduce with every microbatch, with ZeRO 2 and across, too",
