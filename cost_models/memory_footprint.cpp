@@ -2,6 +2,7 @@
 
 #include "core/graph/step_graph.hpp"
 #include "core/spec/kernel_catalog.hpp"
+#include "core/spec/working_format.hpp"
 #include "cost_models/fsdp_memory.hpp"
 #include "cost_models/weight_copies.hpp"
 
@@ -31,9 +32,10 @@ FrozenWeights with_copies(FrozenWeights weights, ParallelPlan const& plan) {
 }
 
 /// What ZeRO-3 holds unsharded of the ends: weights, which stay gathered from the first use to the last, and gradients
-/// before they are reduced, in 2 bytes each.
+/// before they are reduced, in the bytes of a working value each.
 Bytes gathered_ends(StageLoad const& load, ParallelPlan const& plan) {
-    return 4 * with_copies(load.ends, plan).total() * B + frozen_bytes(with_copies(load.frozen_ends, plan), plan);
+    return 2 * working_bytes(plan.precision) * with_copies(load.ends, plan).total() * B +
+           frozen_bytes(with_copies(load.frozen_ends, plan), plan);
 }
 
 }  // namespace
@@ -49,7 +51,8 @@ GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, 
     double const share = framework.gathered_share.value;
     double const layer = share * with_copies(load.largest_layer, plan).total();
     Bytes const frozen = share * frozen_bytes(with_copies(load.frozen_layer, plan), plan);
-    return {.at_loss = 2 * layer * B + frozen, .in_backward = (2 * 2 * layer + 2 * layer) * B + 2.0 * frozen};
+    double const bytes = working_bytes(plan.precision);
+    return {.at_loss = bytes * layer * B + frozen, .in_backward = 3 * bytes * layer * B + 2.0 * frozen};
 }
 
 double narrow_copies_of(Precision precision, AcceleratorProfile const& accelerator) {
@@ -107,6 +110,9 @@ bool offloads_gradients(ParallelPlan const& plan, FrameworkMemory const& framewo
 StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& plan) {
     // In bf16 throughout, whatever a framework keeps for other optimizers.
     if (plan.optimizer == Optimizer::adamw_pure_bf16) return {.weights = 2, .gradients = 2, .optimizer = 2 * 2};
+    // In fp32 throughout: weights, gradients and AdamW's moments, and no other copy of the weights.
+    if (working_bytes(plan.precision) > 2)
+        return {.weights = 4, .gradients = 4, .optimizer = 8 - optimizer_saving(plan.optimizer)};
     bool const fp16 = plan.precision == Precision::fp16;
     double gradient = fp16 ? framework.fp16_gradient_bytes.value : framework.gradient_bytes.value;
     // What is added up in bf16 is not wider than the weights that it is for.
@@ -177,11 +183,12 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     }
 }
 
-/// 16-bit copies of the weights that are trained, where the state is wider or sharded, from forward to backward. A
-/// compiler casts the shards of all layers before it scans over them.
+/// Copies in the working format of the weights that are trained, where the state is wider or sharded, from forward to
+/// backward. A compiler casts the shards of all layers before it scans over them.
 Bytes cast_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    if (plan.zero <= 2 && shards_units(plan, framework)) return 2 * load.parameters.total() * B;
-    if (plan.optimizer == Optimizer::adamw_pure_bf16 || plan.precision == Precision::fp32) return {};
+    double const working = working_bytes(plan.precision);
+    if (plan.zero <= 2 && shards_units(plan, framework)) return working * load.parameters.total() * B;
+    if (plan.optimizer == Optimizer::adamw_pure_bf16 || working > 2) return {};
     double const bytes = framework.cast_weight_bytes.value;
     if (!scans_layers(framework)) return plan.zero >= 3 ? Bytes{} : bytes * load.parameters.total() * B;
     return bytes * own_share(load.parameters.dense - load.ends.dense, load.parameters.expert - load.ends.expert, plan) *
@@ -201,7 +208,7 @@ Bytes standing_buffers(StageLoad const& load, ParallelPlan const& plan, Framewor
     total += cast_weights(load, plan, framework);
     if (shards_units(plan, framework)) return total;
     if (plan.zero >= 3 && !scans_layers(framework)) total += gathered_ends(load, plan);
-    if (plan.zero == 2) total += 2 * with_copies(load.largest_layer, plan).total() * B;
+    if (plan.zero == 2) total += working_bytes(plan.precision) * with_copies(load.largest_layer, plan).total() * B;
     return total;
 }
 
@@ -297,7 +304,7 @@ bool begins_without_gradients(StageLoad const& load, ParallelPlan const& plan, F
 Bytes matrix_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     if (load.logits == 0) return {};
     if (plan.zero >= 3 && scans_layers(framework)) {
-        constexpr double matrix_bytes = 2 + 2;  // of a weight: gathered, and its gradient
+        double const matrix_bytes = 2 * working_bytes(plan.precision);  // of a weight: gathered, and its gradient
         bool const tied = load.head.embedding == 0;
         return matrix_bytes * (tied ? load.ends : load.head).total() * B;
     }

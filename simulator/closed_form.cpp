@@ -2,6 +2,7 @@
 
 #include "core/graph/plan_check.hpp"
 #include "core/graph/recomputed_layers.hpp"
+#include "core/spec/working_format.hpp"
 #include "cost_models/fsdp_memory.hpp"
 #include "simulator/content_cost.hpp"
 #include "simulator/held_activations.hpp"
@@ -277,7 +278,8 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
     if (plan.pp > 1) {
         // Activations between stages are split over the tensor-parallel ranks, each sends its part (arXiv:2104.04473
         // sec. 4.1).
-        Bytes const bytes = 2 * pipeline.stages.front().load.sharded_hidden_tokens * units::B;
+        Bytes const bytes =
+            working_bytes(plan.precision) * pipeline.stages.front().load.sharded_hidden_tokens * units::B;
         CollectiveCurve const& curve =
             pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_));
         pipeline.transfer = curve.time(bytes);

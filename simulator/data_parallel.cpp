@@ -1,6 +1,7 @@
 #include "simulator/data_parallel.hpp"
 
 #include "core/spec/schedule_traits.hpp"
+#include "core/spec/working_format.hpp"
 #include "cost_models/kernel_time.hpp"
 
 #include <algorithm>
@@ -24,8 +25,15 @@ struct CallShape {
     Bytes bytes;
 };
 
+/// Of a gradient and of a weight, no less than a working value has.
 double gradient_sent(ParallelPlan const& plan, FrameworkTiming const& f) {
-    return sent_gradient_bytes(f, gradient_format(plan));
+    double const usual = sent_gradient_bytes(f, gradient_format(plan));
+    return working_bytes(plan.precision) > 2 ? std::max(usual, working_bytes(plan.precision)) : usual;
+}
+
+double weight_sent(ParallelPlan const& plan, FrameworkTiming const& f) {
+    double const usual = f.weight_bytes_sent.value;
+    return working_bytes(plan.precision) > 2 ? std::max(usual, working_bytes(plan.precision)) : usual;
 }
 
 /// Hands the calls for one kind of parameters to `sink(shape, curve)`.
@@ -65,7 +73,7 @@ struct CallBuilder {
     }
     void build(ParallelPlan const& plan, FrameworkTiming const& f) const {
         double const gradient = gradient_sent(plan, f);
-        double const weight = f.weight_bytes_sent.value;
+        double const weight = weight_sent(plan, f);
         if (plan.zero == 0 || g.shard == 1) {
             add(Moment::backward_last, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
             return;
@@ -150,7 +158,7 @@ double update_bytes(ParallelPlan const& plan, FrameworkTiming const& f) {
 /// weights come back; weights go, too, where no fp32 copy of them is there.
 double offloaded_update_bytes(ParallelPlan const& plan, FrameworkTiming const& f) {
     double const weights = plan.optimizer == Optimizer::adamw_pure_bf16 ? 2 : 1;
-    return gradient_sent(plan, f) + weights * f.weight_bytes_sent.value;
+    return gradient_sent(plan, f) + weights * weight_sent(plan, f);
 }
 
 /// Bytes of one layer's gradients that the two copies of a stage all-reduce.

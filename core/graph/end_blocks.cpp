@@ -63,7 +63,7 @@ Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, Sequence
     }
     b.hold(embedding_parameters(model));
     if (plan.adapters.on()) b.end_gradient();
-    return std::move(b.block);
+    return with_wide_values(std::move(b.block), plan.precision);
 }
 
 Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
@@ -75,7 +75,7 @@ Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape
     }
     append_vocabulary_product(b);
     b.hold(head_parameters(model));
-    return std::move(b.block);
+    return with_wide_values(std::move(b.block), plan.precision);
 }
 
 Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
@@ -87,7 +87,7 @@ Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape 
         b.norm("mtp embedding norm");
         b.gemm("mtp projection", model.hidden / plan.tp, 2 * model.hidden);
         b.keep("mtp norms and projection", "6 T h [/t with SP]", 6 * elements);
-        Block const layer = build_layer(model, model.layers.back(), plan, sequence);
+        Block const layer = layer_in_16_bits(model, model.layers.back(), plan, sequence);
         b.block.ops.insert(b.block.ops.end(), layer.ops.begin(), layer.ops.end());
         b.block.saved.insert(b.block.saved.end(), layer.saved.begin(), layer.saved.end());
         b.outside_layers([&] {
@@ -96,7 +96,7 @@ Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape 
         });
         b.hold(mtp_parameters(model));
     }
-    return std::move(b.block);
+    return with_wide_values(std::move(b.block), plan.precision);
 }
 
 }  // namespace sextant

@@ -171,7 +171,8 @@ NormOutput output_for_attention(BlockBuilder const& b, LayerKind kind) {
 
 }  // namespace
 
-Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence) {
+Block layer_in_16_bits(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan,
+                       SequenceShape const& sequence) {
     BlockBuilder b(layer_name(kind), model, plan, sequence);
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
     if (kind.mixer == Mixer::none || !kind.feed_forward) return build_half_layer(std::move(b), kind);
@@ -207,6 +208,10 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
     keep_named(b);
     b.hold(layer_parameters(model, kind));
     return std::move(b.block);
+}
+
+Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence) {
+    return with_wide_values(layer_in_16_bits(model, kind, plan, sequence), plan.precision);
 }
 
 }  // namespace sextant

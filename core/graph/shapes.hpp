@@ -123,6 +123,12 @@ private:
     }
 };
 
+/// A block of a plan whose products are of this format, made with values of two bytes between them: with four in fp32
+/// and tf32. Attention's own traffic stays that of 16 bits.
+Block with_wide_values(Block block, Precision precision);
+/// One decoder layer with values of two bytes, whatever the format of its products.
+Block layer_in_16_bits(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence);
+
 /// Sums what one rank holds of a list of weights under the plan's tp, ep and expert_tp.
 LocalParameters local_parameters(std::vector<Parameter> const& parameters, ParallelPlan const& plan);
 

@@ -1,5 +1,7 @@
 #include "core/ops/work.hpp"
 
+#include "core/spec/working_format.hpp"
+
 #include <algorithm>
 
 namespace sextant {
@@ -8,12 +10,9 @@ namespace {
 using units::B;
 using units::flop;
 
-/// Bytes of a result or gradient: 16-bit formats and narrower accumulate into two bytes, fp32 and tf32 into four.
-double result_bytes(Precision precision) { return std::max(2.0, bytes_per_element(precision)); }
-
 Work gemm_work(double groups, double m, double n, double k, Precision precision, Gradients gradients, Pass pass) {
     double const operand = bytes_per_element(precision);
-    double const result = result_bytes(precision);
+    double const result = working_bytes(precision);  // of a result or gradient
     double const flops = 2 * m * n * k;
     double const x = m * k;
     double const w = groups * k * n;

@@ -470,3 +470,59 @@ TEST_CASE("a layer runs as many norms of its width as its parameters hold", "[IN
         }
     }
 }
+
+TEST_CASE(
+    "values between products in fp32 and tf32 take four bytes, scores, statistics and masks what they always take") {
+    ModelSpec model = llama(1024, 8, 4, 2, 2816);
+    ParallelPlan plan{.tp = 2, .cp = 2, .sequence_parallel = Switch::on};
+    plan.dropout = Switch::on;
+    auto const traffic = [](Block const& block, std::string_view name) {
+        Bytes bytes;
+        for (Op const& op : block.ops) {
+            auto const* streaming = std::get_if<Streaming>(&op.what);
+            auto const* collective = std::get_if<Collective>(&op.what);
+            if (op.name == name && streaming != nullptr) bytes += streaming->forward + streaming->backward;
+            if (op.name == name && collective != nullptr) bytes += collective->bytes;
+        }
+        return bytes.base();
+    };
+    auto const kept = [](Block const& block, std::string_view name) {
+        Bytes bytes;
+        for (SavedTensor const& tensor : block.saved)
+            if (tensor.name == name) bytes += tensor.bytes;
+        return bytes.base();
+    };
+    plan.precision = Precision::bf16;
+    Block const layer = build_layer(model, {}, plan, 4096), head = build_head(model, plan, 4096);
+    for (Precision const precision : {Precision::fp32, Precision::tf32}) {
+        plan.precision = precision;
+        Block const wide = build_layer(model, {}, plan, 4096), wide_head = build_head(model, plan, 4096);
+        CHECK(wide.input == 2.0 * layer.input);
+        CHECK(wide_head.input == 2.0 * head.input);
+        for (char const* const name : {"input norm", "activation", "attention in", "cp ring", "mlp out"}) {
+            CAPTURE(name);
+            CHECK(traffic(layer, name) > 0);
+            CHECK(traffic(wide, name) == Approx(2 * traffic(layer, name)));
+        }
+        for (char const* const name : {"q, k, v", "linear input", "activation output", "attention output"}) {
+            CAPTURE(name);
+            CHECK(kept(layer, name) > 0);
+            CHECK(kept(wide, name) == Approx(2 * kept(layer, name)));
+        }
+        for (char const* const name : {"softmax statistics", "dropout mask"}) {
+            CAPTURE(name);
+            CHECK(kept(layer, name) > 0);
+            CHECK(kept(wide, name) == kept(layer, name));
+        }
+        CHECK(traffic(wide_head, "loss") == traffic(head, "loss"));
+        CHECK(traffic(wide_head, "head in") == Approx(2 * traffic(head, "head in")));
+    }
+    plan.precision = Precision::fp16;
+    CHECK(build_layer(model, {}, plan, 4096).kept(Recompute::none) == layer.kept(Recompute::none));
+    // A prediction module has a layer in it, which is no wider than others.
+    model.mtp_modules = 1;
+    plan.precision = Precision::bf16;
+    double const module = kept(build_mtp(model, plan, 4096), "q, k, v");
+    plan.precision = Precision::fp32;
+    CHECK(kept(build_mtp(model, plan, 4096), "q, k, v") == Approx(2 * module));
+}

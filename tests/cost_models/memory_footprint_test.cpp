@@ -710,3 +710,21 @@ TEST_CASE("the parts add up, and the reserved range holds the typical figure", "
             CHECK(part >= Bytes{});
     }
 }
+
+TEST_CASE("state in fp32 and tf32: weights, gradients and two moments of four bytes, whatever the framework mixes") {
+    for (FrameworkProfile const& framework : all_frameworks())
+        for (Precision const precision : {Precision::fp32, Precision::tf32}) {
+            ParallelPlan plan{.dp = 8};
+            plan.zero = 1;
+            plan.precision = precision;
+            CAPTURE(framework.name);
+            StateBytes const bytes = state_bytes(framework.memory, plan, 8);
+            bool const sharded = shards_weights(plan, framework.memory);
+            CHECK(bytes.weights == Approx(sharded ? 4.0 / 8 : 4));
+            CHECK(bytes.gradients == Approx(4));
+            CHECK(bytes.optimizer == Approx(1));
+            plan.zero = 3;
+            StateBytes const all = state_bytes(framework.memory, plan, 8);
+            CHECK(all.weights + all.gradients + all.optimizer == Approx(16.0 / 8));
+        }
+}

@@ -420,3 +420,17 @@ TEST_CASE("data_parallel_time: an optimizer moves what it holds, and Muon multip
     load.parameters.largest_orthogonal = 3e15;  // one matrix is not shared
     CHECK(products(1) == Approx(3e15 / rate));
 }
+
+TEST_CASE("data_parallel_time: gradients and weights in fp32 and tf32 are sent in four bytes", "[INV-24]") {
+    ClusterSpec const machine = without_latency();
+    StageLoad load = load_of(8e9, 32);
+    load.microbatches = 4;
+    for (int const zero : {0, 1, 2, 3}) {
+        ParallelPlan plan{.dp = 64, .zero = zero};
+        double const narrow = time_of(load, plan, machine, two_bytes()).exposed.base();
+        for (Precision const precision : {Precision::fp32, Precision::tf32}) {
+            plan.precision = precision;
+            CHECK(time_of(load, plan, machine, two_bytes()).exposed.base() == Approx(2 * narrow).epsilon(1e-9));
+        }
+    }
+}
