@@ -177,6 +177,13 @@ void set_choices(SearchSpace& space, ModelSpec const& model, SearchConstraints c
 
 }  // namespace
 
+SearchConstraints open_question(FrameworkProfile const& framework) {
+    SearchConstraints constraints;
+    constraints.base.cp_mode = framework.usual.cp_mode;
+    constraints.pipelines = framework.usual.pipelines;
+    return constraints;
+}
+
 std::int64_t document_tokens(std::optional<std::int64_t> const& asked, std::int64_t sequence) {
     if (asked && (*asked < 1 || *asked > sequence))
         throw InputError("--document-tokens: {} is out of range (1 to the {} tokens of a sequence, --seq)", *asked,

@@ -46,6 +46,9 @@ struct SearchConstraints {
     } width = Width::standard;
 };
 
+/// Nothing fixed, and left out or chosen what the framework leaves out and chooses.
+SearchConstraints open_question(FrameworkProfile const& framework);
+
 /// Values of every axis that the search visits. The product of the axes, less what cannot differ (vpp without a
 /// pipeline, ZeRO without data parallelism, ...), is what a search enumerates.
 struct SearchSpace {

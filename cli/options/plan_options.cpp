@@ -309,10 +309,9 @@ ParallelPlan single_plan(PlanOptions const& options, Subject const& subject) {
 
 SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cluster,
                                      FrameworkProfile const& framework) {
-    SearchConstraints c;
+    SearchConstraints c = open_question(framework);
     c.base = base_plan(o, &cluster);
     c.base.cp_mode = framework.usual.cp_mode;
-    c.pipelines = framework.usual.pipelines;
     c.dp = filter(o.dp, "--dp");
     c.tp = filter(o.tp, "--tp");
     c.pp = filter(o.pp, "--pp");
