@@ -263,10 +263,11 @@ TEST_CASE("data_parallel_time: FSDP's units gather and reduce with every microba
     StageLoad load = load_of(8e9, 32);
     load.microbatches = 16;
     auto const exposed = [&](ParallelPlan const& plan, bool in_units) {
-        Pricer pricer(machine, two_bytes());
+        FrameworkTiming const framework = two_bytes();
+        Pricer pricer(machine, framework);
         DataParallelCurves curves = data_parallel_curves(plan, pricer);
         curves.in_units = in_units;
-        return data_parallel_time(load, plan, {}, curves, machine.accelerator, two_bytes()).exposed.base();
+        return data_parallel_time(load, plan, {}, curves, machine.accelerator, framework).exposed.base();
     };
     auto const curve = [&](CollectiveKind kind, GroupPlacement const& group, double bytes) {
         return collective_curve(machine, kind, group).time(bytes * units::B).base();
