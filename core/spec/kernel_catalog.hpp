@@ -12,8 +12,8 @@ namespace sextant {
 /// The shipped calibration of this name ("h100-sxm", "class-hopper", "class-any"), or null. Read once, then kept.
 std::shared_ptr<KernelCalibration const> shipped_kernel_calibration(std::string_view name);
 
-/// Whether the device has the instructions of Blackwells of data centres (sm_100), which stacked memory tells from cards
-/// and small chips (sm_120, sm_121).
+/// Whether the device has the instructions of Blackwells of data centres (sm_100), which stacked memory tells from
+/// cards and small chips (sm_120, sm_121).
 bool is_data_center_blackwell(AcceleratorProfile const& profile);
 
 /// Whether it multiplies attention by instructions that Ampere's and Ada's kernels do not have: Hopper's or these.
