@@ -29,27 +29,23 @@ struct Unknown {
 std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows) {
     std::set<std::string> generations;
     std::set<std::string> narrow;
-    bool releases = false;
-    bool of_hopper = false;
     bool experts = false;
     for (auto const* row : rows) {
         generations.insert(row->generation);
-        if (is_narrow(row->precision)) {
-            narrow.insert(row->generation);
-            releases = releases || row->release_years != 0;
-        }
-        of_hopper = of_hopper || (row->generation == "hopper" && row->release_years != 0);
+        if (is_narrow(row->precision)) narrow.insert(row->generation);
         experts = experts || row->has_experts;
     }
     std::vector<Unknown> out;
     for (UnknownSpec const& spec : unknown_specs) {
         if (spec.experts_only && !experts) continue;
-        if (spec.scope == FrameworkScope::narrow_releases) {
-            if (releases) out.push_back({.spec = &spec, .precision = "fp8"});
-            continue;
-        }
-        if (spec.scope == FrameworkScope::hopper_releases) {
-            if (of_hopper) out.push_back({.spec = &spec, .generation = "hopper"});
+        if (spec.scope == FrameworkScope::releases) {
+            Unknown const gain{.spec = &spec,
+                               .generation = std::string(spec.of_generation),
+                               .precision = std::string(spec.of_precision)};
+            if (std::any_of(rows.begin(), rows.end(), [&](StepMeasurement const* row) {
+                    return row->release_years != 0 && gain.applies(row->generation, row->precision);
+                }))
+                out.push_back(gain);
             continue;
         }
         out.push_back({.spec = &spec});

@@ -82,22 +82,16 @@ std::vector<TimingConstant> known_constants(FrameworkProfile const& known) {
         double value = get_constant(any, spec.key);
         if (!spec.relative_to.empty()) value /= get_constant(any, spec.relative_to);
         if (!(value >= spec.low)) continue;  // a profile that never saw experts says nothing of them
-        if (spec.scope == FrameworkScope::narrow_releases) {
-            auto const narrow = std::find_if(known.timing.begin(), known.timing.end(),
-                                             [](FrameworkTiming const& t) { return t.precision == "fp8"; });
-            if (narrow != known.timing.end())
+        if (spec.scope == FrameworkScope::releases) {
+            auto const entry = std::find_if(known.timing.begin(), known.timing.end(), [&](FrameworkTiming const& t) {
+                return t.precision == spec.of_precision &&
+                       (spec.of_generation == "*" || t.generation == spec.of_generation);
+            });
+            if (entry != known.timing.end())
                 out.push_back({.key = std::string(spec.key),
-                               .precision = "fp8",
-                               .value = get_constant(*narrow, spec.key),
-                               .spread = spec.spread * closer});
-            continue;
-        }
-        if (spec.scope == FrameworkScope::hopper_releases) {
-            FrameworkTiming const& hopper = timing_for(known, "hopper", "*");
-            if (hopper.generation == "hopper")
-                out.push_back({.key = std::string(spec.key),
-                               .generation = "hopper",
-                               .value = get_constant(hopper, spec.key),
+                               .generation = std::string(spec.of_generation),
+                               .precision = std::string(spec.of_precision),
+                               .value = get_constant(*entry, spec.key),
                                .spread = spec.spread * closer});
             continue;
         }

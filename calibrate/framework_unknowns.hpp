@@ -15,8 +15,7 @@ enum class FrameworkScope : std::uint8_t {
     generation,            ///< one value, and a factor per accelerator generation
     generation_precision,  ///< the same, and a further factor for formats narrower than two bytes
     per_generation,        ///< a value of its own per generation
-    narrow_releases,       ///< one value for formats narrower than two bytes, where rows of several releases tell
-    hopper_releases,       ///< one value on Hopper, where rows of several releases tell
+    releases,              ///< one value for `of_generation` and `of_precision`, where rows of several releases tell
 };
 
 /// A constant that step times say something of, with what is believed of it before.
@@ -31,6 +30,8 @@ struct UnknownSpec {
     double factor_spread = 0;        ///< of the factors' logarithms about zero
     bool experts_only = false;
     std::string_view relative_to{};  ///< another one's key, of which this is a multiple, whatever the generation
+    std::string_view of_generation = "*";
+    std::string_view of_precision = "*";  ///< "fp8": formats narrower than two bytes
 };
 
 // assumed: expectations and spreads are what the families' own fits span, geometric means of those of one execution.
@@ -45,11 +46,31 @@ inline constexpr std::array unknown_specs{
                 0.15,
                 0.12},
     // Products in 16 bits have been what they are for years; recipes of fp8 are still being worked on.
-    UnknownSpec{"yearly_gemm_gain", FrameworkScope::narrow_releases, FitScale::linear, 0, 0.3, {0.0, 0.0, 0.0}, 0.1},
+    UnknownSpec{"yearly_gemm_gain",
+                FrameworkScope::releases,
+                FitScale::linear,
+                0,
+                0.3,
+                {0.0, 0.0, 0.0},
+                0.1,
+                0,
+                false,
+                {},
+                "*",
+                "fp8"},
     // Kernels with Hopper's own instructions came in after it did (cuDNN 9, FlashAttention-3); older devices have had
     // FlashAttention-2 all along, newer ones cuDNN's.
-    UnknownSpec{
-        "yearly_attention_gain", FrameworkScope::hopper_releases, FitScale::linear, 0, 0.5, {0.0, 0.0, 0.0}, 0.15},
+    UnknownSpec{"yearly_attention_gain",
+                FrameworkScope::releases,
+                FitScale::linear,
+                0,
+                0.5,
+                {0.0, 0.0, 0.0},
+                0.15,
+                0,
+                false,
+                {},
+                "hopper"},
     UnknownSpec{"grouped_gemm_scale",
                 FrameworkScope::framework,
                 FitScale::logarithmic,

@@ -75,7 +75,7 @@ Bytes last_unit_buffers(StageLoad const& load, ParallelPlan const& plan, Framewo
     auto const ranks = static_cast<double>(plan.tp);
     Bytes const at_split =
         whole ? ((bytes * (ranks + 1) + prefetched_bytes(plan) - written_late) * last + reduced * layer) * B : Bytes{};
-    double const beside = apart ? prefetched_bytes(plan) * last : bytes * last + bytes * head;
+    double const beside = apart ? prefetched_bytes(plan) * last : bytes * (last + head);
     Bytes const at_layer = ((2 * bytes + reduced) * layer + beside - written_late * (last + layer)) * B +
                            load.kept_by_layer + load.working_layer;
     return std::max({at_last, at_layer, at_split});

@@ -1,8 +1,8 @@
 #include "cost_models/kernel_estimate.hpp"
 
 #include "core/ops/work.hpp"
-#include "core/spec/kernel_catalog.hpp"
 #include "cost_models/class_scaling.hpp"
+#include "cost_models/kernel_choice.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -11,139 +11,20 @@
 namespace sextant {
 namespace {
 
-constexpr std::size_t most_constants = 20;
-constexpr Seconds typical_launch = 2.8 * units::us;                 ///< of the devices that the starts are typical of
-constexpr ClassProfile typical_profile{.memory_efficiency = 0.85};  ///< theirs: A100, H100, H200 and B200 state it
-
-/// The constants to use for one kernel on one device.
-struct Choice {
-    std::array<double, most_constants> values{};
-    std::size_t count = 0;
-    KernelFit const* fit = nullptr;
-    bool own = false;
-    bool sister = false;                            ///< own, but of a format that runs as this one
-    bool gridded = false;                           ///< the fit's grids belong to this device
-    std::shared_ptr<KernelCalibration const> keep;  ///< holds what `fit` points into
-    [[nodiscard]] bool of_device() const { return own || sister; }
-    [[nodiscard]] bool of_class() const { return fit != nullptr && keep->is_class(); }
-    [[nodiscard]] std::span<double> changeable() { return std::span(values).first(count); }
-    [[nodiscard]] std::span<double const> constants() const { return std::span(values).first(count); }
-};
-
-/// Variants to try, the wanted one first: what a format without a fit of its own resembles most.
-std::string_view next_variant(KernelKind kind, std::string_view variant) {
-    if (kind == KernelKind::host_gemm) return variant == "fp32" ? "" : "fp32";
-    if (kind == KernelKind::memory) return "";
-    if (kind == KernelKind::gemm) {
-        if (variant == "fp4") return "fp8";
-        return variant == "bf16" ? "" : "bf16";
-    }
-    if (variant.starts_with("fp8/fp8")) return "bf16/fp8";
-    if (variant.starts_with("bf16/fp8")) return kind == KernelKind::prefill ? "bf16/bf16" : "";
-    return "";
-}
-
-KernelFit const* find_any(KernelCalibration const& calibration, KernelKind kind, std::string_view variant) {
-    std::string name(variant);
-    if (auto const* fit = calibration.find(kind, name)) return fit;
-    for (std::string_view next = next_variant(kind, name); !next.empty(); next = next_variant(kind, next))
-        if (auto const* fit = calibration.find(kind, next)) return fit;
-    if (kind == KernelKind::memory) return calibration.find(kind, any_memory_kernel);
-    if (kind != KernelKind::decode) return nullptr;
-    auto const sharing = variant.rfind('/');
-    return calibration.find(kind, "bf16/bf16" + std::string(variant.substr(sharing)));
-}
-
-/// Whether this is attention over sequences with a cache in fp8 on a device without products in it: it multiplies in 16
-/// bits, whatever the cache holds.
-bool lacks_fp8(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
-    return kind == KernelKind::prefill && variant.ends_with("/fp8") && !accelerator.peak.contains(Precision::fp8);
-}
-
-/// The other 16-bit format, where the device multiplies both at one rate: the tiles and the bytes are the same; of
-/// attention the 16-bit cache, where the device multiplies no fp8. Empty: there is none.
-std::string_view sister_of(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
-    if (lacks_fp8(accelerator, kind, variant)) return "bf16/bf16";
-    if (kind != KernelKind::gemm || (variant != "bf16" && variant != "fp16")) return "";
-    auto const bf16 = accelerator.peak.find(Precision::bf16);
-    auto const fp16 = accelerator.peak.find(Precision::fp16);
-    bool const both = bf16 != accelerator.peak.end() && fp16 != accelerator.peak.end();
-    if (!both || bf16->second.value != fp16->second.value) return "";
-    return variant == "bf16" ? "fp16" : "bf16";
-}
-
-/// Head sizes that the fit has no rows of, by what they are to one another on any device.
-void fill_head_sizes_of(Choice& choice, std::string_view variant) {
-    std::array<double, most_constants> starts{};
-    auto const specs = kernel_constants(KernelKind::prefill);
-    std::transform(specs.begin(), specs.end(), starts.begin(), [](KernelConstant const& c) { return c.start; });
-    std::array<double, most_constants> reference = starts;
-    auto const any = shipped_kernel_calibration("class-any");
-    if (KernelFit const* const fit = any ? any->find(KernelKind::prefill, variant) : nullptr) {
-        std::copy(fit->constants.begin(), fit->constants.end(), reference.begin());
-        fill_head_sizes(std::span(reference).first(specs.size()), fit->spreads, starts);
-    }
-    fill_head_sizes(choice.changeable(), choice.fit->spreads, reference);
-}
-
-Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
-    Choice choice;
-    std::string_view const sister = sister_of(accelerator, kind, variant);
-    // Of attention with a cache in fp8 most rows are of devices that multiply in it. Source: TensorRT-LLM
-    // cpp/tensorrt_llm/thop/attentionOp.cpp (mFP8ContextFMHA), whose kernels the tables time.
-    bool const foreign = lacks_fp8(accelerator, kind, variant);
-    auto const find = [&](KernelCalibration const& in) {
-        KernelFit const* const fit = foreign && in.generation == "*" ? nullptr : in.find(kind, variant);
-        return fit != nullptr ? fit : in.find(kind, sister);
-    };
-    auto const take = [&](std::shared_ptr<KernelCalibration const> const& from, KernelFit const* fit) {
-        if (choice.fit != nullptr || fit == nullptr) return;
-        choice.fit = fit;
-        choice.keep = from;
-        choice.own = !from->is_class() && fit->variant == variant;
-        choice.sister = !from->is_class() && fit->variant == sister;
-        choice.gridded = from->grids_hold(accelerator.multiprocessors.value);
-    };
-    if (auto const& own = accelerator.kernels) {
-        std::string const of_generation = "class-" + accelerator.generation;
-        bool const is_attention = kind == KernelKind::prefill || kind == KernelKind::decode;
-        std::string const of_kernels = is_attention ? attention_class(accelerator) : of_generation;
-        bool const runs_others = own->is_class() && of_kernels != of_generation;
-        if (!runs_others) take(own, find(*own));
-        for (std::string const& wider : {of_kernels, std::string("class-any")}) {
-            if (choice.fit != nullptr) break;
-            auto const of_class = shipped_kernel_calibration(wider);
-            if (of_class) take(of_class, find(*of_class));
-        }
-        take(own, find_any(*own, kind, variant));
-    }
-    auto const specs = kernel_constants(kind);
-    choice.count = specs.size();
-    // Where nothing was fitted, the profile's launch latency says how quick the device is in all its small times.
-    double const slowness = accelerator.launch_latency.value / typical_launch;
-    for (std::size_t i = 0; i < specs.size(); ++i)
-        choice.values[i] =
-            choice.fit != nullptr ? choice.fit->constants[i] : specs[i].start * (specs[i].is_time ? slowness : 1);
-    if (choice.fit == nullptr || choice.of_class())
-        scale_memory(choice.changeable(), kind, choice.fit != nullptr ? choice.keep->profile : typical_profile,
-                     accelerator);
-    return choice;
-}
-
 /// assumed: what libraries make of the other 16-bit format differs by less than their times from the model's
 TimeInterval widened_for_sister(TimeInterval const& factors) {
     constexpr double power = 1.5;
     return {.low = std::pow(factors.low, power), .high = std::pow(factors.high, power)};
 }
 
-KernelSupport support_of(Choice const& choice, bool inside) {
+KernelSupport support_of(KernelChoice const& choice, bool inside) {
     if (choice.sister) return KernelSupport::by_format;
     if (!choice.own) return KernelSupport::by_class;
     return inside ? KernelSupport::measured : KernelSupport::extended;
 }
 
 /// The model's time with the residual and the interval that belong to the choice.
-KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const> at) {
+KernelEstimate finish(Seconds time, KernelChoice const& choice, std::span<double const> at) {
     KernelEstimate out{.time = time, .factors = assumed_kernel_factors, .support = KernelSupport::assumed};
     if (choice.fit == nullptr) return out;
     if (choice.gridded) out.time *= std::exp(choice.fit->residual.value(at));
@@ -157,7 +38,7 @@ KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const
 
 /// Multiplies the rate of a kernel that was not measured on this device by what its profile says of it. `reached`: what
 /// `efficiency` is of the devices that were; 0: not known.
-double profile_scale(Choice const& choice, double efficiency, double start, double reached) {
+double profile_scale(KernelChoice const& choice, double efficiency, double start, double reached) {
     if (choice.fit == nullptr) return efficiency / start;
     return choice.of_device() || reached <= 0 ? 1 : efficiency / reached;
 }
@@ -171,7 +52,7 @@ void keep_above(KernelEstimate& estimate, Seconds least) {
 
 /// Grids of the same chip at a higher clock or power know nothing of this device's peak, nor do those of small products
 /// of its own what large ones reach. A device that was measured above its peak is taken at that.
-void keep_below_peak(KernelEstimate& estimate, double work, double peak, Choice const& choice) {
+void keep_below_peak(KernelEstimate& estimate, double work, double peak, KernelChoice const& choice) {
     double const share = choice.of_device() ? std::max(1.0, choice.fit->large_efficiency) : 1;
     keep_above(estimate, work / (peak * share) * units::s);
 }
@@ -198,7 +79,7 @@ bool has_matrix_units(AcceleratorProfile const& accelerator) {
 
 /// What large products of the class's devices reach of the peak in the format that profiles state: of fp8 for scales of
 /// every 128 values, of a format of two bytes for integers and narrow weights.
-double large_efficiency_of(Choice const& choice, GemmFormat const& format) {
+double large_efficiency_of(KernelChoice const& choice, GemmFormat const& format) {
     if (choice.fit == nullptr) return 0;
     KernelFit const* const plain = choice.keep->find(KernelKind::gemm, gemm_format(format.precision).name);
     return plain != nullptr && plain->large_efficiency > 0 ? plain->large_efficiency : choice.fit->large_efficiency;
@@ -208,7 +89,7 @@ double large_efficiency_of(Choice const& choice, GemmFormat const& format) {
 /// of formats that quantise have that in them, and so have the shares that profiles of a measured generation state.
 /// Of other generations the ratio alone counts: steps on MI300X and MI325X are nearer to it (a source left out: 95 %
 /// within 14 %) than to the share that their profiles state (28 %).
-void scale_products(Choice& choice, GemmFormat const& format, KernelRates const& rates,
+void scale_products(KernelChoice& choice, GemmFormat const& format, KernelRates const& rates,
                     AcceleratorProfile const& accelerator) {
     double const stated = accelerator.gemm_efficiency_of(format.precision);
     auto& efficiency = choice.values[static_cast<std::size_t>(GemmConstant::efficiency)];
@@ -224,7 +105,7 @@ void scale_products(Choice& choice, GemmFormat const& format, KernelRates const&
 
 /// Products of one launch by the constants and grids of the choice.
 KernelEstimate product_estimate(GemmShape const& shape, GemmFormat const& format, KernelRates const& rates,
-                                Choice const& choice, GemmUse const& use, Quantising quantising) {
+                                KernelChoice const& choice, GemmUse const& use, Quantising quantising) {
     bool const quantises = quantising == Quantising::included && format.quantises;
     Seconds const beside = quantises ? quantise_model(shape, rates, choice.constants()) : Seconds{};
     // Grids of products alone say nothing of quantising.
@@ -324,10 +205,10 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
                                 GemmUse const& use, Quantising quantising) {
     KernelRates const rates = kernel_rates(accelerator, format);
     if (is_host(accelerator)) {
-        Choice const host = choose(accelerator, KernelKind::host_gemm, format.name);
+        KernelChoice const host = choose_kernel(accelerator, KernelKind::host_gemm, format.name);
         return finish(host_gemm_model(shape, format, rates, host.constants(), use), host, gemm_coordinates(shape));
     }
-    Choice choice = choose(accelerator, KernelKind::gemm, format.name);
+    KernelChoice choice = choose_kernel(accelerator, KernelKind::gemm, format.name);
     scale_products(choice, format, rates, accelerator);
     KernelEstimate out = product_estimate(shape, format, rates, choice, use, quantising);
     if (!choice.of_class() || !choice.gridded || shape.groups > 1) return out;
@@ -341,7 +222,7 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
 
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use) {
-    Choice choice = choose(accelerator, KernelKind::prefill, variant);
+    KernelChoice choice = choose_kernel(accelerator, KernelKind::prefill, variant);
     if (choice.fit != nullptr && needs_fitted_neighbours(shape, choice.constants(), choice.fit->spreads))
         fill_head_sizes_of(choice, variant);
     bool const training = use.library == AttentionLibrary::training;
@@ -374,7 +255,7 @@ KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view va
     constexpr auto blocks_per_processor = static_cast<std::size_t>(DecodeConstant::blocks_per_processor);
     DecodeSharing const sharing = sharing_of(shape, kernels);
     std::string const full = std::string(variant) + "/" + std::string(name_of(sharing));
-    Choice choice = choose(accelerator, KernelKind::decode, full);
+    KernelChoice choice = choose_kernel(accelerator, KernelKind::decode, full);
     if (choice.of_class()) scale_decode_compute(choice.changeable(), choice.keep->profile, accelerator);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
     auto const estimate = [&](DecodeAttention const& of) {
@@ -406,8 +287,8 @@ DecodeAttention latent_shape(LatentDecode const& latent) {
 KernelEstimate estimate_latent_decode(LatentDecode const& latent, std::string_view variant,
                                       AcceleratorProfile const& accelerator, CacheState cache) {
     DecodeAttention const shape = latent_shape(latent);
-    Choice choice = choose(accelerator, KernelKind::decode,
-                           std::string(variant) + "/" + std::string(name_of(DecodeSharing::grouped)));
+    KernelChoice choice = choose_kernel(accelerator, KernelKind::decode,
+                                        std::string(variant) + "/" + std::string(name_of(DecodeSharing::grouped)));
     // The grids and the arithmetic are of kernels for heads with keys and values of their own.
     choice.gridded = false;
     choice.values[static_cast<std::size_t>(DecodeConstant::efficiency)] = 1;
@@ -427,7 +308,7 @@ KernelEstimate estimate_latent_decode(LatentDecode const& latent, std::string_vi
 
 KernelEstimate estimate_memory_kernel(Bytes moved, std::string_view variant, AcceleratorProfile const& accelerator,
                                       CacheState cache) {
-    Choice const choice = choose(accelerator, KernelKind::memory, variant);
+    KernelChoice const choice = choose_kernel(accelerator, KernelKind::memory, variant);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
     return finish(memory_model(moved, rates, choice.constants(), cache), choice, memory_coordinates(moved));
 }

@@ -84,7 +84,7 @@ void set_degrees(SearchSpace& space, ModelSpec const& model, Workload const& wor
         filtered(keep_if(all, [&](std::int64_t v) { return splits_heads(v) && (full || v <= cluster.domain_size); }),
                  c.tp, "--tp", splits_heads);
     auto const splits_layers = [&](std::int64_t v) { return accelerators % v == 0 && v <= model.layer_count(); };
-    bool const has_pipelines = c.pipelines != Pipelines::none;
+    bool const has_pipelines = c.usual.pipelines != Pipelines::none;
     space.pp = filtered(keep_if(all, [&](std::int64_t v) { return splits_layers(v) && (v == 1 || has_pipelines); }),
                         c.pp, "--pp", splits_layers);
     // Splitting the sequence pays once a rank's share is long.
@@ -115,7 +115,7 @@ void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraint
     std::vector<Schedule> schedules = c.schedules;
     if (schedules.empty()) {
         schedules = {Schedule::one_f_one_b};
-        if (c.pipelines == Pipelines::interleaved || c.vpp) schedules.push_back(Schedule::interleaved);
+        if (c.usual.pipelines == Pipelines::interleaved || c.vpp) schedules.push_back(Schedule::interleaved);
         if (full) schedules.push_back(Schedule::gpipe);
         if (full && model.moe) schedules.push_back(Schedule::overlapped);
     }
@@ -159,7 +159,7 @@ void set_choices(SearchSpace& space, ModelSpec const& model, SearchConstraints c
         space.cp_modes = {ContextParallel::all_gather, ContextParallel::ulysses};
         if (!slides(model)) space.cp_modes.insert(space.cp_modes.begin(), ContextParallel::ring);
     } else if (space.cp_modes.empty()) {
-        space.cp_modes = {usual_cp_mode(c.base.cp_mode, model)};
+        space.cp_modes = {usual_cp_mode(c.usual.cp_mode, model)};
     }
     space.recompute = recomputations(c, model, full);
     for (std::int64_t const z : filtered({0, 1, 2, 3}, c.zero, "--zero", anything)) {
@@ -176,13 +176,6 @@ void set_choices(SearchSpace& space, ModelSpec const& model, SearchConstraints c
 }
 
 }  // namespace
-
-SearchConstraints open_question(FrameworkProfile const& framework) {
-    SearchConstraints constraints;
-    constraints.base.cp_mode = framework.usual.cp_mode;
-    constraints.pipelines = framework.usual.pipelines;
-    return constraints;
-}
 
 std::int64_t document_tokens(std::optional<std::int64_t> const& asked, std::int64_t sequence) {
     if (asked && (*asked < 1 || *asked > sequence))

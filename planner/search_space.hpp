@@ -38,16 +38,13 @@ struct SearchConstraints {
     std::vector<Offload> offload;
     std::vector<ContextParallel> cp_modes;
     std::optional<Switch> sequence_parallel;
-    Pipelines pipelines = Pipelines::interleaved;  ///< of the framework: others only where they are named
+    UsualPlan usual{};  ///< of the framework: other context parallelism and pipelines only where they are named
     ParallelPlan base;  ///< precision, optimizer, attention kernel, dropout, cross entropy, expert tp, shard group
     enum class Width : std::uint8_t {
         standard,  ///< tensor parallelism inside a domain, no offload, power-of-two micro-batches
         full,      ///< every degree, divisor, chunk count, partial recompute, offload
     } width = Width::standard;
 };
-
-/// Nothing fixed, and left out or chosen what the framework leaves out and chooses.
-SearchConstraints open_question(FrameworkProfile const& framework);
 
 /// Values of every axis that the search visits. The product of the axes, less what cannot differ (vpp without a
 /// pipeline, ZeRO without data parallelism, ...), is what a search enumerates.

@@ -5,6 +5,7 @@
 #include "core/spec/kernel_calibration.hpp"
 #include "core/spec/kernel_catalog.hpp"
 #include "core/spec/network_calibration.hpp"
+#include "cost_models/kernel_choice.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
 #include <fmt/format.h>
@@ -29,19 +30,9 @@ constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, 
 /// The second by steps on one GPU: torchtune's and those of kernels/train_step.
 constexpr std::array measured_optimizers{Optimizer::adamw, Optimizer::adamw_pure_bf16};
 
-/// The other 16-bit format of products, where the device multiplies both at one rate; else empty.
-std::string_view sister_of(AcceleratorProfile const& a, std::string_view variant) {
-    if (variant != "bf16" && variant != "fp16") return "";
-    auto const bf16 = a.peak.find(Precision::bf16);
-    auto const fp16 = a.peak.find(Precision::fp16);
-    bool const both = bf16 != a.peak.end() && fp16 != a.peak.end();
-    if (!both || bf16->second.value != fp16->second.value) return "";
-    return variant == "bf16" ? "fp16" : "bf16";
-}
-
 /// Whether a kernel was measured on the device or on others of its generation, as its times are chosen.
 bool is_kernel_measured(AcceleratorProfile const& a, KernelKind kind, std::string_view variant) {
-    if (a.kernels->find(kind, variant) != nullptr || a.kernels->find(kind, sister_of(a, variant)) != nullptr)
+    if (a.kernels->find(kind, variant) != nullptr || a.kernels->find(kind, sister_format(a, variant)) != nullptr)
         return true;
     auto const of_class = shipped_kernel_calibration("class-" + a.generation);
     return of_class != nullptr && of_class->find(kind, variant) != nullptr;

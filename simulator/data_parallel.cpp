@@ -25,15 +25,18 @@ struct CallShape {
     Bytes bytes;
 };
 
-/// Of a gradient and of a weight, no less than a working value has.
+/// What a framework sends of a gradient or weight; in fp32 and tf32 no less than all of it.
+double sent_bytes(double usual, ParallelPlan const& plan) {
+    double const working = working_bytes(plan.precision);
+    return working > 2 ? std::max(usual, working) : usual;
+}
+
 double gradient_sent(ParallelPlan const& plan, FrameworkTiming const& f) {
-    double const usual = sent_gradient_bytes(f, gradient_format(plan));
-    return working_bytes(plan.precision) > 2 ? std::max(usual, working_bytes(plan.precision)) : usual;
+    return sent_bytes(sent_gradient_bytes(f, gradient_format(plan)), plan);
 }
 
 double weight_sent(ParallelPlan const& plan, FrameworkTiming const& f) {
-    double const usual = f.weight_bytes_sent.value;
-    return working_bytes(plan.precision) > 2 ? std::max(usual, working_bytes(plan.precision)) : usual;
+    return sent_bytes(f.weight_bytes_sent.value, plan);
 }
 
 /// Hands the calls for one kind of parameters to `sink(shape, curve)`.

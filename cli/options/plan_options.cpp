@@ -309,9 +309,9 @@ ParallelPlan single_plan(PlanOptions const& options, Subject const& subject) {
 
 SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cluster,
                                      FrameworkProfile const& framework) {
-    SearchConstraints c = open_question(framework);
+    SearchConstraints c;
+    c.usual = framework.usual;
     c.base = base_plan(o, &cluster);
-    c.base.cp_mode = framework.usual.cp_mode;
     c.dp = filter(o.dp, "--dp");
     c.tp = filter(o.tp, "--tp");
     c.pp = filter(o.pp, "--pp");

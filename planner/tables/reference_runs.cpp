@@ -64,8 +64,9 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
     options.top = 1;
     options.keep = Kept::to_refine;
     options.threads = 1;
-    std::vector<SearchSpace> const spaces{
-        make_search_space(model, workload, cluster, run.accelerators, open_question(framework))};
+    SearchConstraints constraints;
+    constraints.usual = framework.usual;
+    std::vector<SearchSpace> const spaces{make_search_space(model, workload, cluster, run.accelerators, constraints)};
     SearchResult found = search(model, workload, cluster, framework, spaces, limit, options);
     if (found.best.empty()) {
         auto const& least = found.smallest_misfit;

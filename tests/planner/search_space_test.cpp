@@ -313,7 +313,7 @@ TEST_CASE("make_search_space: pipelines that the framework has not are searched 
     Small const q;
     SearchConstraints c;
     CHECK(degrees(q.space(c)).size() > 1);
-    c.pipelines = Pipelines::none;
+    c.usual.pipelines = Pipelines::none;
     CHECK(degrees(q.space(c)) == std::vector<std::int64_t>{1});
     c.pp = AxisFilter::parse("2", "--pp", 1);
     CHECK(degrees(q.space(c)) == std::vector<std::int64_t>{2});
@@ -322,7 +322,7 @@ TEST_CASE("make_search_space: pipelines that the framework has not are searched 
     };
     c = {};
     CHECK(interleaves(q.space(c)));
-    c.pipelines = Pipelines::plain;
+    c.usual.pipelines = Pipelines::plain;
     CHECK_FALSE(interleaves(q.space(c)));
     CHECK(degrees(q.space(c)).size() > 1);
     c.vpp = AxisFilter::parse("2", "--vpp", 1);
@@ -333,7 +333,7 @@ TEST_CASE("make_search_space: context parallelism is the framework's, without a 
     Small q;
     SearchConstraints c;
     CHECK(q.space(c).cp_modes == std::vector{ContextParallel::ring});
-    c.base.cp_mode = ContextParallel::all_gather;
+    c.usual.cp_mode = ContextParallel::all_gather;
     CHECK(q.space(c).cp_modes == std::vector{ContextParallel::all_gather});
     c = {};
     for (LayerKind& layer : q.model.layers)
