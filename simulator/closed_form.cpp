@@ -191,8 +191,10 @@ ClosedForm::Layout const& ClosedForm::layout_of(ParallelPlan const& plan) {
     layout.stages = lay_out_stages(model_, plan);
     std::vector<StageContent> const& stages = layout.stages.stages;
     for (std::size_t i = 0; i < stages.size(); ++i) {
-        StageRun run{.content = stages[i], .first = static_cast<std::int64_t>(i), .count = 1, .chunks = {}};
-        for (std::int64_t const chunk : chunks_on_rank(plan.schedule, plan.pp, plan.vpp, run.first))
+        StageRun run{
+            .content = stages[i], .first = static_cast<std::int64_t>(i), .count = 1, .chunks = {}, .places = {}};
+        run.places = chunks_on_rank(plan.schedule, plan.pp, plan.vpp, run.first);
+        for (std::int64_t const chunk : run.places)
             run.chunks.push_back(layout.stages.chunks[static_cast<std::size_t>(chunk)]);
         if (!layout.runs.empty() && run.continues(layout.runs.back()))
             ++layout.runs.back().count;
@@ -203,7 +205,7 @@ ClosedForm::Layout const& ClosedForm::layout_of(ParallelPlan const& plan) {
 }
 
 StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, StageRun const& run,
-                              ParallelPlan const& plan) const {
+                              std::span<std::int64_t const> again, ParallelPlan const& plan) const {
     StageCost stage;
     stage.first = run.first;
     stage.count = run.count;
@@ -244,10 +246,13 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
                  (plan.schedule != Schedule::overlapped ||
                   pairs_on_rank(plan.pp, plan.vpp, microbatches(plan, workload_), run.first) > 0);
     if (load.pairs) load.between_halves[2] = 0;
-    stage.chunk_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan);
+    std::vector<std::int64_t> again_here;
+    for (std::size_t c = 0; c < run.places.size() && !again.empty(); ++c)
+        again_here.push_back(again[static_cast<std::size_t>(run.places[c])]);
+    stage.chunk_shares = shares_of(shape, run.chunks, again_here, plan);
     if (would_offload_in_part(plan)) {
-        stage.device_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan, Activations::on_device);
-        stage.offloaded_shares = shares_of(shape, layout.stages, run.chunks, run.first, plan, Activations::offloaded);
+        stage.device_shares = shares_of(shape, run.chunks, again_here, plan, Activations::on_device);
+        stage.offloaded_shares = shares_of(shape, run.chunks, again_here, plan, Activations::offloaded);
     }
     load.hidden_tokens = tokens * as_double(model_.hidden);
     load.sharded_hidden_tokens = load.hidden_tokens / tp;
@@ -258,15 +263,18 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
     PipelineCost pipeline;
     pipeline.microbatches = microbatches(plan, workload_);
     Layout const& layout = layout_of(plan);
+    bool const has_walk = !has_closed_form(plan.schedule) || (plan.pp > 1 && method != PipelineMethod::quick);
+    bool const in_part = plan.recompute == Recompute::full && plan.recompute_layers > 0;
+    std::vector<std::int64_t> again;
+    if (has_walk || (in_part && layout.runs.front().chunks.size() > 1)) again = recomputed_layers(plan, layout.stages);
     pipeline.stages.reserve(layout.runs.size());
     for (StageRun const& run : layout.runs)
-        pipeline.stages.push_back(cost_of(shape, layout, run, plan));
-    if (!has_closed_form(plan.schedule) || (plan.pp > 1 && method != PipelineMethod::quick)) {
+        pipeline.stages.push_back(cost_of(shape, layout, run, in_part ? again : std::span<std::int64_t const>{}, plan));
+    if (has_walk) {
         pipeline.schedule =
             schedules_.get(plan, pipeline.microbatches,
                            method == PipelineMethod::walk ? most_slots_of_a_report : most_slots_of_a_search);
         std::vector<StageContent> const& chunks = layout.stages.chunks;
-        std::vector<std::int64_t> const again = recomputed_layers(plan, layout.stages);
         for (std::size_t c = 0; c < chunks.size(); ++c) {
             bool const repeats = c > 0 && chunks[c] == chunks[c - 1] && again[c] == again[c - 1];
             double const share = again[c] == 0 ? 0 : as_double(again[c]) / as_double(chunks[c].layers);

@@ -121,6 +121,7 @@ private:
         std::int64_t first = 0;
         std::int64_t count = 1;
         std::vector<StageContent> chunks;  ///< of one of the ranks, in model order
+        std::vector<std::int64_t> places;  ///< of those chunks in the model, of the first rank
         [[nodiscard]] bool continues(StageRun const& before) const {
             return content == before.content && chunks == before.chunks;
         }
@@ -130,8 +131,9 @@ private:
         std::vector<StageRun> runs;
     };
     Layout const& layout_of(ParallelPlan const& plan);
+    /// `again`: layers of each chunk of the model that recompute runs again; empty: the same share of every chunk.
     StageCost cost_of(ShapeCost const& shape, Layout const& layout, StageRun const& run,
-                      ParallelPlan const& plan) const;
+                      std::span<std::int64_t const> again, ParallelPlan const& plan) const;
     PipelineTime time_of_pipeline(PipelineCost const& pipeline, ParallelPlan const& plan,
                                   std::span<StageTimes const> stages, PairSavings& saved) const;
 

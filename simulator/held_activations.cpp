@@ -1,7 +1,5 @@
 #include "simulator/held_activations.hpp"
 
-#include "core/graph/recomputed_layers.hpp"
-
 #include <algorithm>
 #include <array>
 
@@ -37,19 +35,15 @@ Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan 
     return {};
 }
 
-std::vector<double> shares_of(ShapeCost const& shape, StageLayout const& layout, std::span<StageContent const> contents,
-                              std::int64_t rank, ParallelPlan const& plan, Activations which) {
+std::vector<double> shares_of(ShapeCost const& shape, std::span<StageContent const> contents,
+                              std::span<std::int64_t const> again, ParallelPlan const& plan, Activations which) {
     bool const alike = std::equal(contents.begin() + 1, contents.end(), contents.begin());
-    bool const some_again = plan.recompute == Recompute::full && plan.recompute_layers > 0;
-    if (alike && !some_again) return {};
-    std::vector<std::int64_t> const again = some_again ? recomputed_layers(plan, layout) : std::vector<std::int64_t>{};
-    std::vector<std::int64_t> const chunks =
-        some_again ? chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank) : std::vector<std::int64_t>{};
+    if (contents.size() == 1 || (alike && again.empty())) return {};
     std::vector<double> shares;
     double sum = 0;
     for (std::size_t c = 0; c < contents.size(); ++c) {
         auto const layers = static_cast<double>(std::max<std::int64_t>(1, contents[c].layers));
-        double const share = some_again ? static_cast<double>(again[static_cast<std::size_t>(chunks[c])]) / layers : 1;
+        double const share = again.empty() ? 1 : static_cast<double>(again[c]) / layers;
         shares.push_back(kept_of(shape, contents[c], plan, share, which).base());
         sum += shares.back();
     }

@@ -17,8 +17,10 @@ Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan 
               Activations which = Activations::kept);
 
 /// Shares of a rank's chunks, which hold `contents`, in what it keeps of a microbatch; empty where all keep the same.
-std::vector<double> shares_of(ShapeCost const& shape, StageLayout const& layout, std::span<StageContent const> contents,
-                              std::int64_t rank, ParallelPlan const& plan, Activations which = Activations::kept);
+/// `again`: layers of each chunk that recompute runs again; empty: the same share of every chunk.
+std::vector<double> shares_of(ShapeCost const& shape, std::span<StageContent const> contents,
+                              std::span<std::int64_t const> again, ParallelPlan const& plan,
+                              Activations which = Activations::kept);
 
 /// Microbatches whose activations a rank holds at its peak: by what its chunks keep, where that differs.
 double held_at_most(std::vector<double> const& chunk_shares, PipelineCost const& pipeline, ParallelPlan const& plan,
