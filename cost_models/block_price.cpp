@@ -118,8 +118,8 @@ Pricer::Product Pricer::kernel(Op const& op, Pass pass, GradientSums sums, Gradi
     return {.time = product.time + sum, .weight = product.weight + sum};
 }
 
-/// Prices the selected ops one by one, in forward order. Communication between context-parallel neighbours counts as
-/// hidden: what attention hides of it is known only at the end of the block.
+/// Prices the selected ops one by one, in forward order. What is hidden of communication is the most that its overlap
+/// allows: what there is to run beside it is known only at the end of the block (`HiddenBeside`).
 template <class Sink>
 void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection const& selection, Sink sink) {
     for (Op const& op : block.ops) {
@@ -181,16 +181,54 @@ private:
     std::int64_t weight_launches_ = 0;
 };
 
+/// What counts as hidden in a pass, by whose overlap it is: ring steps run beside attention, communication of
+/// tensor-parallel groups and of experts beside all kernels of the pass. There has to be that much to run beside: of
+/// communication t beside compute c the share `overlap` of min(t, c) is hidden.
+class HiddenBeside {
+public:
+    void add(PricedOp const& op) {
+        if (op.op_class == OpClass::attention) attention_ += op.compute;
+        compute_ += op.compute;
+        if (op.op_class == OpClass::communication) hidden_[index_of(op.collective.group)] += op.hidden;
+    }
+    /// What is left of a kind of group's hidden time when nothing is there any more to run beside.
+    [[nodiscard]] Seconds beyond(GroupKind kind, FrameworkTiming const& f) const {
+        std::array const most{f.cp_overlap.value * attention_, f.tp_overlap.value * compute_,
+                              f.ep_overlap.value * compute_};
+        std::size_t const i = index_of(kind);
+        return std::max(Seconds{}, hidden_[i] - most[i]);
+    }
+    /// Of an op's hidden time the share that is not hidden then.
+    [[nodiscard]] double shown(Collective const& c, FrameworkTiming const& f) const {
+        Seconds const hidden = hidden_[index_of(c.group)];
+        return hidden > Seconds{} ? beyond(c.group, f) / hidden : 0.0;
+    }
+
+private:
+    static std::size_t index_of(GroupKind kind) {
+        switch (kind) {
+            case GroupKind::tensor: return 1;
+            case GroupKind::expert:
+            case GroupKind::expert_tensor: return 2;
+            default: return 0;
+        }
+    }
+    Seconds attention_;
+    Seconds compute_;
+    std::array<Seconds, 3> hidden_{};
+};
+
 }  // namespace
 
 Pricer::Halves Pricer::price_halves(Block const& block, ParallelPlan const& plan, Selection const& selection) {
     Halves halves;
     PassTime& time = halves.all;
-    Seconds ring;
+    HiddenBeside hidden;
     HalvesOfWaiting waiting;
     each_op(block, plan, selection, [&](PricedOp const& op) {
         time.gaps += op.gap;
         waiting.add(op);
+        hidden.add(op);
         if (op.weight > Seconds{}) {
             halves.weight.gemm += op.weight;
             halves.weight.gaps += framework_.kernel_gap.value;
@@ -200,7 +238,6 @@ Pricer::Halves Pricer::price_halves(Block const& block, ParallelPlan const& plan
             case OpClass::attention: time.attention += op.compute; break;
             case OpClass::streaming: time.streaming += op.compute; break;
             case OpClass::communication:
-                if (is_ring_step(op.collective)) ring += op.hidden;
                 switch (op.collective.group) {
                     case GroupKind::tensor: time.tp += op.exposed; break;
                     case GroupKind::expert:
@@ -210,7 +247,9 @@ Pricer::Halves Pricer::price_halves(Block const& block, ParallelPlan const& plan
                 }
         }
     });
-    time.cp += std::max(Seconds{}, ring - framework_.cp_overlap.value * time.attention);
+    time.tp += hidden.beyond(GroupKind::tensor, framework_);
+    time.ep += hidden.beyond(GroupKind::expert, framework_);
+    time.cp += hidden.beyond(GroupKind::context, framework_);
     halves.weight.gaps += waiting.of_weights(selection.floor, time.total(), halves.weight.total());
     time.waiting = std::max(Seconds{}, selection.floor - time.total());
     time.gaps += time.waiting;
@@ -257,24 +296,23 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
                         .sums = gradient_sums(plan)};
     if (rerun == Recompute::selective) selection.floor = Seconds{};
     PricedPass priced;
-    Seconds attention, ring, total, weight;
+    Seconds total, weight;
+    HiddenBeside hidden;
     HalvesOfWaiting waiting;
     each_op(block, plan, selection, [&](PricedOp const& op) {
         waiting.add(op);
+        hidden.add(op);
         if (op.weight > Seconds{}) weight += op.weight + framework_.kernel_gap.value;
-        if (op.op_class == OpClass::attention) attention += op.compute;
-        if (op.op_class == OpClass::communication && is_ring_step(op.collective)) ring += op.hidden;
         total += op.compute + op.gap + op.exposed;
         priced.ops.push_back(op);
     });
-    // Ring steps share what attention hides in proportion to their times.
-    double const shown =
-        ring > Seconds{} ? std::max(Seconds{}, ring - framework_.cp_overlap.value * attention) / ring : 0.0;
+    // Collectives of a kind share what hides them in proportion to their times.
     for (PricedOp& op : priced.ops) {
-        if (op.op_class != OpClass::communication || !is_ring_step(op.collective)) continue;
-        op.exposed = shown * op.hidden;
-        op.hidden -= op.exposed;
-        total += op.exposed;
+        if (op.op_class != OpClass::communication) continue;
+        Seconds const shown = hidden.shown(op.collective, framework_) * op.hidden;
+        op.exposed += shown;
+        op.hidden -= shown;
+        total += shown;
     }
     priced.waiting = std::max(Seconds{}, selection.floor - total);
     priced.launched = selection.floor;

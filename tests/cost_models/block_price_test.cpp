@@ -70,6 +70,27 @@ TEST_CASE("price: tensor-parallel communication is the time of its collectives, 
     }
 }
 
+TEST_CASE("price: no more communication is hidden than there is compute to hide it", "[INV-19]") {
+    ModelSpec const model = llama(4096, 32, 8, 1, 14336);
+    ParallelPlan plan;
+    plan.tp = 8;
+    Block const layer = build_layer(model, {}, plan, 4096);
+    for (double const slower : {1.0, 10.0, 100.0}) {
+        ClusterSpec machine = cluster();
+        machine.scale_up.bandwidth.value = machine.scale_up.bandwidth.value / slower;
+        Seconds const sent = 2 * collective_curve(machine, CollectiveKind::all_reduce, place_group(8, 1, 8))
+                                     .time(2.0 * 4096 * 4096 * units::B);
+        for (double const overlap : {0.5, 1.0}) {
+            FrameworkTiming framework = neutral_timing();
+            framework.tp_overlap = known(overlap);
+            Pricer pricer(machine, framework);
+            PassTime const pass = pricer.price(layer, plan, HostFloor::none).forward;
+            CHECK(pass.tp.base() == Approx((sent - overlap * std::min(sent, pass.compute())).base()));
+            CHECK(pass.total() >= (1 - 1e-12) * sent);
+        }
+    }
+}
+
 TEST_CASE("price: the host floor is a maximum, not an addition", "[INV-19]") {
     ClusterSpec const machine = cluster();
     Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, {}, 1024);

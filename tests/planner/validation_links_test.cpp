@@ -1,3 +1,4 @@
+#include "core/spec/hardware_catalog.hpp"
 #include "core/spec/network_calibration.hpp"
 #include "planner/validation/stated_links.hpp"
 #include "tests/catch.hpp"
@@ -168,4 +169,17 @@ TEST_CASE("stated PCIe is of the device's variant that has it, or no row of the 
           "no profile for a100-sxm-80gb joined by 'PCIe' (intra_node_link)");
     CHECK(skip_reason([](TrainingRow& r) { r.gpu = "B200", r.intra_node_link = "PCIe 5"; }) ==
           "no profile for b200-sxm joined by 'PCIe 5' (intra_node_link)");
+}
+
+TEST_CASE("several L40S of a training row reach each other, over the links between nodes that the row states") {
+    TrainingRow row = complete_row();
+    row.gpu = "L40S";
+    row.gpus_per_node = 4;
+    row.intra_node_link = "PCIe Gen4";
+    row.inter_node_link = "2x 400Gbps";
+    ClusterSpec const machine = *built(row).cluster;
+    CHECK(machine.scale_up.peer_access);
+    CHECK(machine.scale_up.ring_efficiency.value == find_cluster("l40s-p2p", "cluster").scale_up.ring_efficiency.value);
+    CHECK(machine.domain_size == 4);
+    CHECK(machine.scale_out->bandwidth.value.in(units::GB / units::s) * 8 == Approx(200));
 }
