@@ -106,6 +106,12 @@ double reached_of_torus(ScaleUpNetwork const& up, CollectiveKind kind, GroupPlac
     return spanned_axes(up, group) / axes * (closes(up, group) ? 1.0 : 0.5);
 }
 
+/// Links that the ranks of a group in one slice have to pass, each axis both ways round.
+double hops_of_torus(ScaleUpNetwork const& up, GroupPlacement const& group) {
+    auto const spanned = static_cast<double>(spanned_axes(up, group));
+    return 0.5 * std::pow(static_cast<double>(group.ranks_per_domain), 1 / spanned) * spanned;
+}
+
 CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
     ScaleUpNetwork const& up = cluster.scale_up;
     auto const n = static_cast<double>(group.ranks_per_domain);
@@ -114,7 +120,7 @@ CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, Gro
         up.bandwidth.value * (up.ring_efficiency.value * reached_of_torus(up, CollectiveKind::send_receive, group));
     BytesPerSecond const rate = up.bandwidth.value * reached_of_torus(up, kind, group);
     double const axis_length = std::pow(n, 1 / spanned);
-    Seconds const latency = up.base_latency.value + 0.5 * axis_length * spanned * up.hop_latency.value;
+    Seconds const latency = up.base_latency.value + hops_of_torus(up, group) * up.hop_latency.value;
     CollectiveCurve curve;
     switch (kind) {
         case CollectiveKind::all_to_all:
@@ -157,7 +163,8 @@ CollectiveCurve all_to_all_curve(ClusterSpec const& cluster, GroupPlacement cons
     return curve;
 }
 
-CollectiveCurve ring_and_tree_curve(ClusterSpec const& cluster, CollectiveKind kind, Fabric const& f) {
+CollectiveCurve ring_and_tree_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group,
+                                    Fabric const& f) {
     CollectiveCurve curve;
     double const steps = steps_of(kind, f.n);
     double const rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
@@ -167,6 +174,15 @@ CollectiveCurve ring_and_tree_curve(ClusterSpec const& cluster, CollectiveKind k
     // Trees and their like (PAT) reach every rank in a logarithmic number of steps.
     double const levels = f.domains > 1 ? std::log2(f.domains) : 0;
     curve.add(f.base + rounds * ((f.m - 1) * f.hop_up + levels * f.hop_out), ring_slope / tree_bandwidth_fraction);
+    if (cluster.scale_up.kind == ScaleUpKind::torus && f.domains > 1) {
+        // Within each slice on its torus, then between them.
+        GroupPlacement const inside{.size = group.ranks_per_domain,
+                                    .ranks_per_domain = group.ranks_per_domain,
+                                    .domains = 1,
+                                    .stride = group.stride};
+        double const hops = hops_of_torus(cluster.scale_up, inside);
+        curve.add(f.base + rounds * (hops * f.hop_up + levels * f.hop_out), ring_slope);
+    }
     auto const& in_network = cluster.scale_up.in_network_reduction_efficiency;
     if (kind == CollectiveKind::all_reduce && in_network && f.m > 2) {
         BytesPerSecond rate = cluster.scale_up.bandwidth.value * in_network->value;
@@ -281,7 +297,7 @@ CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind
             curve.add(f.base + (f.n - f.domains) * f.hop_up + (f.domains - 1) * f.hop_out, 1 / f.ring);
             return curve;
         }
-        default: return ring_and_tree_curve(cluster, kind, f);
+        default: return ring_and_tree_curve(cluster, kind, group, f);
     }
 }
 

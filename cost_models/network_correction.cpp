@@ -54,8 +54,9 @@ double correction_at(std::span<NetworkCorrection const> corrections, CollectiveK
 
 NetworkCorrection const* correction_of(std::span<NetworkCorrection const> corrections, CollectiveKind kind,
                                        GroupPlacement const& group) {
+    bool const is_full = group.size == group.ranks_per_domain * group.domains;
     auto const found = std::find_if(corrections.begin(), corrections.end(), [&](NetworkCorrection const& c) {
-        return c.kind == kind && c.ranks_per_domain == group.ranks_per_domain && c.domains == group.domains;
+        return is_full && c.kind == kind && c.ranks_per_domain == group.ranks_per_domain && c.domains == group.domains;
     });
     return found == corrections.end() ? nullptr : &*found;
 }
@@ -68,13 +69,20 @@ double jump_factor(NetworkModel const& model, CollectiveKind kind, GroupPlacemen
 CalibrationRange range_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group) {
     auto const& part = group.domains > 1 ? model.out_part : model.up_part;
     if (part.range == CalibrationRange::by_class) return part.range;
-    return correction_of(model.corrections, kind, group) != nullptr ? CalibrationRange::inside
-                                                                    : CalibrationRange::outside;
+    bool const is_measured = !part.changed && correction_of(model.corrections, kind, group) != nullptr;
+    return is_measured ? CalibrationRange::inside : CalibrationRange::outside;
+}
+
+bool is_larger_than_measured(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
+    NetworkCorrection const* const own = correction_of(model.corrections, kind, group);
+    return own != nullptr && !own->log2_bytes.empty() && std::log2(bytes.base()) > own->log2_bytes.back() + 1;
 }
 
 TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
     if (group.bridged) return assumed_collective_factors;
-    CalibrationRange const range = range_of(model, kind, group);
+    CalibrationRange range = range_of(model, kind, group);
+    if (range == CalibrationRange::inside && is_larger_than_measured(model, kind, group, bytes))
+        range = CalibrationRange::outside;
     NetworkInterval const* best = nullptr;
     TimeFactors widest{};
     for (NetworkInterval const& i : model.intervals) {

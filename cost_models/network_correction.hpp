@@ -14,7 +14,8 @@ bool has_correction(std::span<NetworkCorrection const> corrections, CollectiveKi
 double correction_at(std::span<NetworkCorrection const> corrections, CollectiveKind kind, GroupPlacement const& group,
                      double log2_bytes);
 
-/// The correction of just this arrangement of ranks; null where it was not measured.
+/// The correction of just this arrangement of ranks; null where it was not measured. Those of full domains are none of
+/// groups that do not fill their last one, which has fewer NICs.
 NetworkCorrection const* correction_of(std::span<NetworkCorrection const> corrections, CollectiveKind kind,
                                        GroupPlacement const& group);
 
@@ -24,6 +25,9 @@ double jump_factor(NetworkModel const& model, CollectiveKind kind, GroupPlacemen
 
 /// Whether this collective on this arrangement was among the rows of the fit.
 CalibrationRange range_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group);
+
+/// Whether this arrangement was measured, but no size from half of this one on.
+bool is_larger_than_measured(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes);
 
 /// An 80 % interval as factors on the predicted time.
 struct TimeFactors {

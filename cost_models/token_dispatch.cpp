@@ -42,7 +42,15 @@ double distinct_share(GroupPlacement const& group, std::int64_t places) {
     return n * hit / k;
 }
 
-bool starts_on_devices(ScaleOutNetwork const& network) { return network.kind != "efa"; }
+bool starts_on_devices(ScaleOutNetwork const& network) {
+    return network.kind == "infiniband" || network.kind == "roce";
+}
+
+bool sends_once(ClusterSpec const& cluster, GroupPlacement const& group) {
+    ScaleUpKind const links = cluster.scale_up.kind;
+    bool const has_links = links == ScaleUpKind::switched || links == ScaleUpKind::mesh || group.ranks_per_domain == 1;
+    return has_links && (group.domains == 1 || (cluster.scale_out && starts_on_devices(*cluster.scale_out)));
+}
 
 CollectiveCurve token_dispatch_curve(ClusterSpec const& cluster, GroupPlacement const& group) {
     bool const crosses = group.domains > 1;
@@ -51,15 +59,19 @@ CollectiveCurve token_dispatch_curve(ClusterSpec const& cluster, GroupPlacement 
             "{}: experts on {} ranks do not fit into one domain of {} accelerators (the cluster has no "
             "scale-out network)",
             cluster.name, group.size, cluster.domain_size);
-    if (crosses && !starts_on_devices(*cluster.scale_out)) {
+    if (!sends_once(cluster, group)) {
         GroupPlacement every_copy = group;
         every_copy.copies = 1;
         return collective_curve(cluster, CollectiveKind::all_to_all, every_copy);
     }
     auto const domains = static_cast<double>(group.domains);
     double const elsewhere = 1 - 1 / static_cast<double>(group.ranks_per_domain);
+    // Of direct links those to the other ranks of the group alone.
+    double const links = cluster.scale_up.kind == ScaleUpKind::mesh
+                             ? reached_of_mesh(nccl_machine(cluster), CollectiveKind::all_to_all, group)
+                             : 1;
     SecondsPerByte slope =
-        elsewhere * distinct_share(group, group.size) / (cluster.scale_up.bandwidth.value * link_share);
+        elsewhere * distinct_share(group, group.size) / (cluster.scale_up.bandwidth.value * links * link_share);
     if (crosses) {
         ScaleOutNetwork const& far = *cluster.scale_out;
         double const beyond_pod = share_beyond_pod(nccl_machine(cluster), CollectiveKind::all_to_all, group);

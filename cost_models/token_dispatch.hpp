@@ -10,8 +10,12 @@ namespace sextant {
 /// with (1 - j / g)^k. Groups that places cut unevenly count as none.
 double distinct_share(GroupPlacement const& group, std::int64_t places);
 
-/// Whether devices start transfers over this network themselves, which sending once per domain needs.
+/// Whether devices start transfers over this network themselves, which sending once per domain needs: InfiniBand and
+/// RoCE (NVSHMEM's IBGDA); not sockets, EFA, Slingshot and Omni-Path.
 bool starts_on_devices(ScaleOutNetwork const& network);
+/// Whether kernels can send tokens so in the group: they also need links over which devices write to one another, which
+/// PCIe and a torus have not.
+bool sends_once(ClusterSpec const& cluster, GroupPlacement const& group);
 
 /// Curve of an exchange of routed tokens that are sent once per domain and, inside of it, once per rank (DeepEP,
 /// HybridEP), as a function of S, the bytes of a rank's tokens in all of their k copies.
@@ -26,7 +30,8 @@ bool starts_on_devices(ScaleOutNetwork const& network);
 /// Source of the rates: DeepEP's README at 0297fc8 and docs/legacy.md, 400 Gb/s NICs: 61 GB/s on 8 x 4 and 81-90 GB/s
 /// on 8 x 2 ranks, of which 3/4 and 1/2 leave the node; 726-740 GB/s on 8 ranks of 900 GB/s links, of which 7/8 move.
 /// On EFA, where devices do not start transfers themselves, steps with it have not been faster than with NCCL's
-/// all-to-all of every copy, which is taken (17 runs of Qwen3-30B-A3B on 64 H100, awslabs/awsome-distributed-ai).
+/// all-to-all of every copy, which is taken (17 runs of Qwen3-30B-A3B on 64 H100, awslabs/awsome-distributed-ai), and
+/// so wherever else the kernels do not run (`sends_once`).
 ///
 /// @pre `group.copies` > 1. @throws InputError when the group spans domains of a cluster without a network between
 /// them.

@@ -4,6 +4,7 @@
 #include "calibrate/import/nccl_tests_columns.hpp"
 #include "calibrate/import/nccl_tests_line.hpp"
 #include "calibrate/import/nccl_tests_ranks.hpp"
+#include "calibrate/import/nccl_tests_settings.hpp"
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
 
@@ -66,23 +67,6 @@ Named named_in(std::string_view text) {
     }
     for (auto const& [spelling, collective] : spellings)
         if (text.find(spelling) != std::string_view::npos) return {std::string(collective), false};
-    return {};
-}
-
-/// What the environment variable is set to, as NCCL says it ("NCCL_ALGO set by environment to Ring.") or as a shell
-/// does
-/// ("NCCL_ALGO=Ring"); empty where the line does neither.
-std::string_view setting_in(std::string_view line, std::string_view variable) {
-    auto const at = line.find(variable);
-    if (at == std::string_view::npos) return {};
-    std::string_view rest = line.substr(at + variable.size());
-    for (std::string_view const sets : {" set by environment to ", "="})
-        if (rest.starts_with(sets)) {
-            rest.remove_prefix(sets.size());
-            rest.remove_prefix(std::min(rest.find_first_not_of("\"'"), rest.size()));
-            rest = rest.substr(0, rest.find_first_of(" \t\r\"'"));
-            return rest.ends_with('.') ? rest.substr(0, rest.size() - 1) : rest;
-        }
     return {};
 }
 
@@ -166,7 +150,7 @@ private:
         if (is_of_next && !named.collective.empty()) next_.collective = named.collective;
         if (!has_sizes() && !named.collective.empty() && (run_.collective.empty() || named.as_program))
             run_.collective = named.collective;
-        find_settings(line, is_of_next ? next_ : run_);
+        read_settings(line, is_of_next ? next_ : run_);
         find_version(line);
         if (has("#wrong")) counts_wrong_ = true;
         if (rank) ranks_.add(line, words);
@@ -206,6 +190,8 @@ private:
     void leave_out_or_check() {
         std::string reason = ranks_.problem();
         if (reason.empty() && head_.cpu_time) reason = "has the processor's times (cputime: run it without -C)";
+        if (reason.empty() && run_.aggregated)
+            reason = "has the time of a share of several collectives launched at once (agg iters: run it without -m)";
         if (!reason.empty()) {
             if (!run_.rows.empty()) run_.skipped[reason] += run_.rows.size();
             run_.rows.clear();
@@ -231,12 +217,6 @@ private:
         if (auto const at = line.find(coded); at != std::string_view::npos)
             if (std::string const version = version_of_code(line.substr(at + coded.size())); !version.empty())
                 run_.library_version = version;
-    }
-
-    static void find_settings(std::string_view line, NcclTestsLog& run) {
-        if (auto const value = setting_in(line, "NCCL_NVLS_ENABLE"); !value.empty()) run.without_nvls = value == "0";
-        if (auto const value = setting_in(line, "NCCL_ALGO"); !value.empty() && leaves_out_nvls(value))
-            run.without_nvls = true;
     }
 
     [[noreturn]] void refuse(std::size_t number, std::string_view what) const {

@@ -17,6 +17,7 @@ struct NcclTestsLog {
     std::string device;           ///< as the driver names it
     std::int64_t ranks = 0;       ///< of one group, where a run was split
     std::int64_t hosts = 0;
+    bool aggregated = false;    ///< several collectives in one launch (-m): a time is a share of theirs together
     bool without_nvls = false;  ///< NCCL_NVLS_ENABLE=0, or an NCCL_ALGO that leaves NVLS out
     std::vector<CollectiveRow> rows;
     std::map<std::string, std::size_t> skipped;  ///< lines that were left out, by the reason

@@ -92,6 +92,9 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
     report.basis = group.bridged      ? "assumed: no measurements of links that a pair has to itself"
                    : model != nullptr ? range_words(range_of(*model, kind, group))
                                       : "assumed: no measurements of this network or its class";
+    if (model != nullptr &&
+        is_larger_than_measured(*model, kind, group, *std::max_element(report.sizes.begin(), report.sizes.end())))
+        report.basis += "; no sizes as large as the largest";
     if (model != nullptr && group.domains > 1 && group.ranks_per_domain > 1 && model->up_part.basis == Basis::assumed)
         report.basis += "; what stays inside a domain: assumed";
     return report;

@@ -139,7 +139,7 @@ double NetworkCorrection::at(double log2_of_bytes) const {
     if (log2_bytes.empty()) return 0;
     auto const above = std::upper_bound(log2_bytes.begin(), log2_bytes.end(), log2_of_bytes);
     if (above == log2_bytes.begin()) return log_factor.front();
-    if (above == log2_bytes.end()) return log_factor.back();
+    if (above == log2_bytes.end()) return log_factor.back() * std::exp2(log2_bytes.back() - log2_of_bytes);
     auto const i = static_cast<std::size_t>(std::distance(log2_bytes.begin(), above));
     double const share = (log2_of_bytes - log2_bytes[i - 1]) / (log2_bytes[i] - log2_bytes[i - 1]);
     return log_factor[i - 1] + share * (log_factor[i] - log_factor[i - 1]);

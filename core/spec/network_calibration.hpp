@@ -128,6 +128,7 @@ struct NetworkModel {
         std::string calibration;  ///< name
         Basis basis = Basis::assumed;
         CalibrationRange range = CalibrationRange::by_class;
+        bool changed = false;  ///< since: its rate or domain is another one, which nobody measured
     };
     Part up_part;
     Part out_part;

@@ -205,6 +205,20 @@ constexpr auto all_of_cluster = [](ClusterSpec& c, auto& visit) { visit_cluster(
 constexpr auto all_of_framework = [](FrameworkProfile& f, auto& visit) { visit_framework(f, visit); };
 constexpr auto all_of_engine = [](EngineProfile& e, auto& visit) { visit_engine(e, visit); };
 
+/// Measurements of a network are of the rates and domains that it had: of others they say what a profile's constants
+/// say, not how far off these are.
+void mark_as_changed(ClusterSpec& cluster, ClusterSpec const& before) {
+    auto const differ = [](BytesPerSecond a, BytesPerSecond b) { return std::abs(a / b - 1) > 0.05; };
+    bool const up = cluster.domain_size != before.domain_size ||
+                    differ(cluster.scale_up.bandwidth.value, before.scale_up.bandwidth.value);
+    bool const out = cluster.scale_out && differ(cluster.scale_out->bandwidth.value, before.scale_out->bandwidth.value);
+    if (!cluster.network_model || (!up && !out)) return;
+    auto model = std::make_shared<NetworkModel>(*cluster.network_model);
+    model->up_part.changed |= up;
+    model->out_part.changed = true;  // what goes between domains goes through both
+    cluster.network_model = std::move(model);
+}
+
 }  // namespace
 
 std::string_view given_name(std::string_view text, std::string_view where) {
@@ -257,7 +271,9 @@ void apply_changes(ClusterSpec& cluster, std::vector<ProfileChange> const& chang
     }
     attach_calibrations(cluster, calibrations, fmt::format("{}: {}: {}", where, cluster.name, calibration_key));
     cluster.name = std::move(name);
+    ClusterSpec const before = cluster;
     apply_all(cluster, others, where, all_of_cluster);
+    mark_as_changed(cluster, before);
 }
 void apply_changes(FrameworkProfile& framework, std::vector<ProfileChange> const& changes, std::string_view where) {
     apply_all(framework, changes, where, all_of_framework);

@@ -17,8 +17,8 @@ Dispatcher dispatcher_of(ServingCase const& what) {
     if (what.plan.dispatcher) return *what.plan.dispatcher;
     bool const far = what.plan.ep > what.cluster.domain_size && what.cluster.scale_out;
     bool const ships_it = is_one_of(engines_with_deduplication, what.engine.name);
-    return far && ships_it && starts_on_devices(*what.cluster.scale_out) ? Dispatcher::deduplicated
-                                                                         : Dispatcher::all_to_all;
+    bool const can = far && sends_once(what.cluster, place_group(what.plan.ep, 1, what.cluster));
+    return can && ships_it ? Dispatcher::deduplicated : Dispatcher::all_to_all;
 }
 
 double dispatched_bytes_per_value(ServingCase const& what) {

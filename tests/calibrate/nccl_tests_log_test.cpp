@@ -435,6 +435,19 @@ TEST_CASE("nccl-tests log: the processor's times are none of the collective") {
     CHECK(runs[1].rows.size() == 1);
 }
 
+TEST_CASE("nccl-tests log: shares of several collectives launched at once are no collective's time") {
+    std::string const several = [] {
+        std::string text(ranks);
+        text.replace(text.find("agg iters: 1 "), 13, "agg iters: 20 ");
+        return text;
+    }();
+    auto const runs = read_all(several + reduced(1.5) + ranks + reduced(1.5), "all_reduce.log");
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[0].rows.empty());
+    CHECK_THAT(runs[0].skipped.begin()->first, contains("agg iters"));
+    CHECK(runs[1].rows.size() == 1);
+}
+
 TEST_CASE("nccl-tests log: the library's version is also read as a code, each run its own") {
     auto const with = [](std::string const& code) {
         return "# nccl-tests version 2.17.6 nccl-headers=22700 nccl-library=" + code +

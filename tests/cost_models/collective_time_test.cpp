@@ -426,6 +426,21 @@ TEST_CASE("a small message over a bridge takes as long as over the network besid
     }
 }
 
+TEST_CASE("torus: what small collectives over several slices wait for are the axes of one and the steps between") {
+    ClusterSpec machine = torus();
+    machine.domain_size = 4096;
+    for (std::int64_t const slices : {2, 4, 16}) {
+        Seconds const hops = 0.5 * 16 * 3 * machine.scale_up.hop_latency.value +
+                             std::log2(static_cast<double>(slices)) * machine.scale_out->hop_latency.value;
+        Seconds const base = std::max(machine.scale_up.base_latency.value, machine.scale_out->base_latency.value);
+        GroupPlacement const all = place_group(4096 * slices, 1, machine);
+        CHECK(collective_curve(machine, CollectiveKind::all_gather, all).time({}).base() ==
+              Approx((base + hops).base()));
+        CHECK(collective_curve(machine, CollectiveKind::all_reduce, all).time({}).base() ==
+              Approx((base + 2 * hops).base()));
+    }
+}
+
 TEST_CASE("torus: a broadcast moves all of its bytes to every chip") {
     ClusterSpec const c = find_cluster("tpu-v5e", "test");
     auto const time = [&](CollectiveKind kind, std::int64_t chips) {

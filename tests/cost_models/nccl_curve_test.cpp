@@ -359,7 +359,10 @@ TEST_CASE("correction_at: measured arrangements, between them, and beyond") {
     };
     CHECK(at(8, 10) == Approx(0.3));
     CHECK(at(8, 15) == Approx(0.45));
-    CHECK(at(8, 40) == Approx(0.6));
+    CHECK(at(8, 20) == Approx(0.6));
+    CHECK(at(8, 21) == Approx(0.3));  // beyond the sizes that were measured it halves with each doubling
+    CHECK(at(8, 40) == Approx(0).margin(1e-6));
+    CHECK(at(8, 1) == Approx(0.3));
     CHECK(at(4, 10) == Approx(0.2));
     CHECK(at(32, 20) == Approx(-0.4));
     CHECK(at(64, 20) == Approx(-0.2));
@@ -370,14 +373,25 @@ TEST_CASE("correction_at: measured arrangements, between them, and beyond") {
     CHECK_FALSE(has_correction(all, CollectiveKind::all_gather, place_group(8, 1, 8)));
 }
 
+TEST_CASE("correction_of: full domains say nothing of a group that does not fill its last one") {
+    std::vector<NetworkCorrection> const all{{.kind = CollectiveKind::all_reduce,
+                                              .ranks_per_domain = 8,
+                                              .domains = 2,
+                                              .log2_bytes = {10},
+                                              .log_factor = {0.1}}};
+    CHECK(correction_of(all, CollectiveKind::all_reduce, place_group(16, 1, 8)) == &all.front());
+    for (std::int64_t const ranks : {9, 12, 15})
+        CHECK(correction_of(all, CollectiveKind::all_reduce, place_group(ranks, 1, 8)) == nullptr);
+}
+
 TEST_CASE("interval_of: the band of the range and size, else the widest") {
     NetworkModel model;
     model.up_part.range = CalibrationRange::outside;
     model.corrections = {{.kind = CollectiveKind::all_reduce,
                           .ranks_per_domain = 8,
                           .domains = 1,
-                          .log2_bytes = {3},
-                          .log_factor = {0}}};
+                          .log2_bytes = {3, 30},
+                          .log_factor = {0, 0}}};
     model.intervals = {
         {.range = CalibrationRange::inside, .between_domains = false, .from = {}, .low = 0.9, .high = 1.1},
         {.range = CalibrationRange::inside,
@@ -391,8 +405,12 @@ TEST_CASE("interval_of: the band of the range and size, else the widest") {
     };
     CHECK(high(8, 1 * units::KiB) == 1.1);
     CHECK(high(8, 1 * units::GiB) == 1.05);
+    CHECK(high(8, 8 * units::GiB) == 1.4);  // no size as large was measured
     CHECK(high(4, 1 * units::GiB) == 1.4);
     CHECK(interval_of(model, CollectiveKind::all_reduce, place_group(16, 1, 8), 1 * units::KiB).high == 2);
+    model.up_part.changed = true;
+    CHECK(high(8, 1 * units::KiB) == 1.4);
+    model.up_part.changed = false;
     model.up_part.range = CalibrationRange::by_class;
     CHECK(high(8, 1 * units::KiB) == 1.4);
 }

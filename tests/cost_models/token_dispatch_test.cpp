@@ -112,3 +112,38 @@ TEST_CASE("token_dispatch_curve: domains without a network between them are an e
     CHECK_THROWS_AS(token_dispatch_curve(machine, ranks(16, 8)), InputError);
     CHECK_NOTHROW(token_dispatch_curve(machine, ranks(8, 8)));
 }
+
+TEST_CASE("token_dispatch_curve: where kernels cannot send tokens themselves it is the all-to-all of every copy") {
+    auto const is_every_copy = [](ClusterSpec const& machine, std::int64_t n) {
+        GroupPlacement const group = ranks(n, 8);
+        GroupPlacement every = group;
+        every.copies = 1;
+        Bytes const bytes = 64 * units::MiB;
+        return token_dispatch_curve(machine, group).time(bytes) ==
+               collective_curve(machine, CollectiveKind::all_to_all, every).time(bytes);
+    };
+    ClusterSpec machine = rates(450 * giga, 50 * giga);
+    for (char const* const kind : {"ethernet", "slingshot", "omni-path", "efa"}) {
+        machine.scale_out->kind = kind;
+        CHECK(is_every_copy(machine, 32));
+        CHECK_FALSE(is_every_copy(machine, 8));
+    }
+    for (char const* const kind : {"infiniband", "roce"}) {
+        machine.scale_out->kind = kind;
+        CHECK_FALSE(is_every_copy(machine, 32));
+    }
+    machine.scale_up.kind = ScaleUpKind::pcie;
+    CHECK(is_every_copy(machine, 8));
+    CHECK(is_every_copy(machine, 32));
+}
+
+TEST_CASE("token_dispatch_curve: ranks of a mesh have the links between them alone") {
+    ClusterSpec machine = rates(448 * giga, 50 * giga);
+    machine.scale_up.kind = ScaleUpKind::mesh;
+    for (std::int64_t const n : {2, 4, 8}) {
+        double const others = static_cast<double>(n - 1);
+        double const visited = static_cast<double>(n) * (1 - std::pow(1 - 1 / static_cast<double>(n), 8));
+        CHECK(token_dispatch_curve(machine, ranks(n, 8)).asymptotic_slope().base() ==
+              Approx(visited * others / static_cast<double>(n) / 8 / (0.71 * 448e9 * others / 7)).epsilon(1e-9));
+    }
+}

@@ -69,6 +69,18 @@ TEST_CASE("a factor multiplies and a quantity replaces a value of a cluster, and
     CHECK(find_cluster("h100-sxm", "test").name == "h100-sxm");  // what is kept between look-ups is not touched
 }
 
+TEST_CASE("a network of another rate is no longer the one that was measured") {
+    auto const is_changed = [](std::string const& change) {
+        ClusterSpec const c = changed(change);
+        return std::pair(c.network_model->up_part.changed, c.network_model->out_part.changed);
+    };
+    CHECK(is_changed("price=x2") == std::pair(false, false));
+    CHECK(is_changed("inter_node_bandwidth=x0.99") == std::pair(false, false));
+    CHECK(is_changed("inter_node_bandwidth=x0.5") == std::pair(false, true));
+    CHECK(is_changed("intra_node_bandwidth=x0.5") == std::pair(true, true));
+    CHECK(is_changed("gpus_per_node=4") == std::pair(true, true));
+}
+
 TEST_CASE("a factor on a network's latency scales every fitted latency and nothing of the other network") {
     ClusterSpec const plain = find_cluster("h100-sxm", "test");
     ClusterSpec const slow = changed("inter_node_latency=x3");
