@@ -153,14 +153,9 @@ Amount own_share(Amount dense, Amount expert, ParallelPlan const& plan) {
 /// Of a weight that is multiplied by, what a narrow copy takes with its scales.
 /// Source: Transformer Engine, which keeps copies from the first microbatch to the last (`is_first_microbatch`).
 double narrow_copy_bytes(Precision precision) {
-    constexpr double scale_of_32 = 1.0 / 32, scale_of_16 = 1.0 / 16;  // one byte each
-    switch (precision) {
-        case Precision::fp8:
-        case Precision::fp8_block: return 1;  // scales of a matrix, of squares of 128
-        case Precision::mxfp8: return 1 + scale_of_32;
-        case Precision::fp4: return 0.5 + scale_of_16;
-        default: return 0;
-    }
+    if (!is_narrow(precision)) return 0;
+    // Weights in fp8-block have a scale for a square of 128 values.
+    return precision == Precision::fp8_block ? bytes_per_element(precision) : rounded_bytes(precision);
 }
 
 void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {

@@ -14,11 +14,11 @@ void append_query_key_value(BlockBuilder& b, AttentionSpec const& a) {
     std::int64_t const values = a.keys_are_values ? 0 : kv_heads * a.value_head_dim;
     std::int64_t const all = queries + kv_heads * a.head_dim + values;
     if (layer_form(b.plan) == LayerForm::by_op) {
-        b.gemm("q", queries, b.model.hidden);
-        b.gemm("k", kv_heads * a.head_dim, b.model.hidden);
-        if (values > 0) b.gemm("v", values, b.model.hidden);
+        b.gemm("q", Split::output, queries, b.model.hidden);
+        b.gemm("k", Split::output, kv_heads * a.head_dim, b.model.hidden);
+        if (values > 0) b.gemm("v", Split::output, values, b.model.hidden);
     } else {
-        b.gemm("qkv", all, b.model.hidden);
+        b.gemm("qkv", Split::output, all, b.model.hidden);
     }
     b.adapters({AdapterTarget::qkv}, b.tokens, all, b.model.hidden, Split::output);
     b.adapters({AdapterTarget::q}, b.tokens, queries, b.model.hidden, Split::output);
@@ -51,12 +51,12 @@ void append_latent_projections(BlockBuilder& b) {
         else
             b.keep("q latent", "2 T r_q [/t with SP]", 2 * b.norm_tokens * static_cast<double>(latent.query_rank));
         expand_latents(b, [&] {
-            b.gemm("q up", heads * a.head_dim, latent.query_rank);
+            b.gemm("q up", Split::output, heads * a.head_dim, latent.query_rank);
             b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, latent.query_rank, Split::output);
         });
     } else {
         expand_latents(b, [&] {
-            b.gemm("q", heads * a.head_dim, b.model.hidden);
+            b.gemm("q", Split::output, heads * a.head_dim, b.model.hidden);
             b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, b.model.hidden, Split::output);
         });
     }
@@ -72,7 +72,7 @@ void append_latent_projections(BlockBuilder& b) {
                2 * b.norm_tokens * static_cast<double>(latent.kv_rank + latent.rope_head_dim));
     std::int64_t const expanded = heads * (latent.nope_head_dim + a.value_head_dim);
     expand_latents(b, [&] {
-        b.gemm("kv up", expanded, latent.kv_rank);
+        b.gemm("kv up", Split::output, expanded, latent.kv_rank);
         b.adapters({AdapterTarget::k, AdapterTarget::v}, b.tokens, expanded, latent.kv_rank, Split::output);
         b.streaming("assemble q, k, v", 4 * tokens * static_cast<double>(heads * (2 * a.head_dim + a.value_head_dim)),
                     1.0, 2);
@@ -83,8 +83,8 @@ void append_latent_projections(BlockBuilder& b) {
 /// read by what finds the largest.
 void append_key_index(BlockBuilder& b) {
     KeyIndex const& index = *b.model.attention.index;
-    b.gemm("index query", index.heads * index.head_dim, b.model.attention.latent->query_rank);
-    b.gemm("index key", index.head_dim + index.heads, b.model.hidden);
+    b.gemm("index query", Split::none, index.heads * index.head_dim, b.model.attention.latent->query_rank);
+    b.gemm("index key", Split::none, index.head_dim + index.heads, b.model.hidden);
     if (b.document <= index.chosen) return;
     b.block.ops.push_back({.name = "index scores", .what = index_scores(index, b.documents, b.document)});
     b.streaming(index_choice, 4 * static_cast<double>(b.tokens) * static_cast<double>(b.document), 0, 2);
@@ -233,7 +233,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     auto const tokens = static_cast<double>(b.tokens);
     HeadWidths const width(a, b.plan);
 
-    b.enter_tensor_region("attention in", b.joint_entry() ? joint_readers : attention_readers);
+    b.enter_tensor_region("attention in", b.joint_entry() ? joint_readers : attention_readers, b.plan.precision);
     bool const normed = a.query_key_norm != AttentionSpec::QueryKeyNorm::none;
     if (a.latent)
         append_latent_projections(b);
@@ -291,9 +291,9 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
         b.keep("output gate and gated output", "4 T a d_v / t", 4 * tokens * width.output);
     }
     b.group(ActivationGroup::attention_out, [&] {
-        b.gemm("attention out", b.model.hidden, width.heads * a.value_head_dim);
+        b.gemm("attention out", Split::input, b.model.hidden, width.heads * a.value_head_dim);
         b.adapters({AdapterTarget::output}, b.tokens, b.model.hidden, width.heads * a.value_head_dim, Split::input);
-        if (!b.joint_exit()) b.leave_tensor_region("attention out");
+        if (!b.joint_exit()) b.leave_tensor_region("attention out", b.plan.precision);
     });
 }
 

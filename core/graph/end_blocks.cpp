@@ -18,7 +18,7 @@ void append_vocabulary_product(BlockBuilder& b) {
         b.gemm_on(b.tokens, "head projection", b.model.embedding_width, b.model.hidden, precision, Storage::plain);
     if (b.model.embedding_width > 0 && b.needs_input({}))
         b.keep("projection output", "2 T w", 2 * static_cast<double>(b.tokens * b.model.embedding_width));
-    b.enter_tensor_region("head in", {});
+    b.enter_tensor_region("head in", {}, precision);
     b.gemm_on(b.tokens, "head", width, table_width(b.model), precision, Storage::plain);
     // Divided, tanh, multiplied; backward reads the tanh and a gradient. Source: Gemma2ForCausalLM of transformers.
     if (b.model.capped_logits) b.streaming("cap on logits", 4 * logits, 1.5, 3);
@@ -45,7 +45,7 @@ Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, Sequence
     BlockBuilder b("embedding", model, plan, sequence);
     auto const tokens = static_cast<double>(b.tokens);
     b.streaming("lookup", 4 * tokens * static_cast<double>(table_width(model)), 1.5);
-    b.leave_tensor_region("embedding out");
+    b.leave_tensor_region("embedding out", Precision::bf16);
     if (model.embedding_width > 0) {
         Precision const precision = is_narrow(plan.precision) ? Precision::bf16 : plan.precision;
         b.gemm_on(b.tokens, "embedding projection", model.hidden, model.embedding_width, precision, Storage::plain);
@@ -85,7 +85,7 @@ Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape 
         b.block.input += 4 * elements * units::B;  // hidden states and embeddings
         b.norm("mtp hidden norm");
         b.norm("mtp embedding norm");
-        b.gemm("mtp projection", model.hidden / plan.tp, 2 * model.hidden);
+        b.gemm("mtp projection", Split::output, model.hidden / plan.tp, 2 * model.hidden);
         b.keep("mtp norms and projection", "6 T h [/t with SP]", 6 * elements);
         Block const layer = layer_in_16_bits(model, model.layers.back(), plan, sequence);
         b.block.ops.insert(b.block.ops.end(), layer.ops.begin(), layer.ops.end());

@@ -24,13 +24,13 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
     std::int64_t const width = ceil_div(intermediate, b.plan.tp);
     auto const f = static_cast<double>(width);
     double const read = (gated ? 2 : 1) * tokens * f;  // values, by the activation
-    if (!b.joint_entry()) b.enter_tensor_region("mlp in", mlp_readers);
+    if (!b.joint_entry()) b.enter_tensor_region("mlp in", mlp_readers, b.plan.precision);
     b.group(ActivationGroup::mlp_up, [&] {
         if (gated && layer_form(b.plan) == LayerForm::by_op) {
-            b.gemm("mlp gate", width, b.model.hidden);
-            b.gemm("mlp up", width, b.model.hidden);
+            b.gemm("mlp gate", Split::output, width, b.model.hidden);
+            b.gemm("mlp up", Split::output, width, b.model.hidden);
         } else {
-            b.gemm("mlp up", gated ? 2 * width : width, b.model.hidden);
+            b.gemm("mlp up", Split::output, gated ? 2 * width : width, b.model.hidden);
         }
         if (gated) {
             b.adapters({AdapterTarget::gate_up}, b.tokens, 2 * width, b.model.hidden, Split::output);
@@ -46,9 +46,9 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
         if (b.needs_input({AdapterTarget::down})) b.keep_input("activation output", "2 T f / t", 2 * tokens * f);
         if (gated) b.keep_copy(KeptCopy::gate, "gate beside its product", "T f / t", tokens * f);
     });
-    b.gemm(last_product, b.model.hidden, width);
+    b.gemm(last_product, Split::input, b.model.hidden, width);
     b.adapters({AdapterTarget::down}, b.tokens, b.model.hidden, width, Split::input);
-    b.leave_tensor_region("mlp out");
+    b.leave_tensor_region("mlp out", b.plan.precision);
 }
 
 namespace {
@@ -76,10 +76,16 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     auto const elements = [](GroupedGemm const& g) {
         return static_cast<double>(g.groups) * static_cast<double>(g.n) * static_cast<double>(g.k);
     };
+    // Tokens arrive in 16 bits, and expert tensor parallelism gathers them as such.
+    auto const quantise = [&](GroupedGemm const& g) {
+        double const inputs = received * static_cast<double>(g.k);
+        double const outputs = received * static_cast<double>(g.n);
+        b.quantise({inputs, inputs}, {outputs, outputs}, g.precision);
+    };
     b.group(ActivationGroup::mlp_up, [&] {
         b.dequantise(elements(up));
         b.block.ops.push_back({.name = "experts up", .what = up});
-        b.quantise(received, up.k, plan.precision);
+        quantise(up);
         b.keep("experts up output", "2 (1 or 2) T k f_e / t", kept_bytes(b.plan) * factor * received * f);
     });
     b.module_group(RecomputeModule::moe_act, ActivationGroup::mlp_act, [&] {
@@ -95,7 +101,7 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     });
     b.dequantise(elements(down));
     b.block.ops.push_back({.name = "experts down", .what = down});
-    b.quantise(received, down.k, plan.precision);
+    quantise(down);
 }
 
 /// What a rank gets of tokens where every rank of its group sends it all that its experts may get of them, over its

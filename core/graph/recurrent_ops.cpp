@@ -18,8 +18,8 @@ void append_recurrence(BlockBuilder& b, RecurrentSpec const& r) {
     bool const repeats = r.rule == StateRule::delta && heads > key_heads;
     auto const repeated = static_cast<double>(2 * heads * r.key_head_dim);
 
-    b.enter_tensor_region("recurrent in", {});
-    b.gemm("recurrent in", keys + 2 * values + r.gates() * heads, b.model.hidden);
+    b.enter_tensor_region("recurrent in", {}, b.plan.precision);
+    b.gemm("recurrent in", Split::output, keys + 2 * values + r.gates() * heads, b.model.hidden);
     b.keep("queries, keys, values and gate", "2 T (2 g d_k + 2 H d_v) / t", 2 * tokens * (mixed + output));
     // Reads and writes every channel, with SiLU; backward reads the input and a gradient and writes one.
     b.streaming("convolution", 4 * tokens * mixed, 1.5);
@@ -41,8 +41,8 @@ void append_recurrence(BlockBuilder& b, RecurrentSpec const& r) {
     // Norm of the output times SiLU of the gate.
     b.streaming("gated norm", 6 * tokens * output, 5.0 / 3);
     if (b.needs_input({})) b.keep_input("gated output", "2 T H d_v / t", 2 * tokens * output);
-    b.gemm("recurrent out", b.model.hidden, values);
-    b.leave_tensor_region("recurrent out");
+    b.gemm("recurrent out", Split::input, b.model.hidden, values);
+    b.leave_tensor_region("recurrent out", b.plan.precision);
 }
 
 }  // namespace sextant

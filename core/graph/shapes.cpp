@@ -1,4 +1,5 @@
 #include "core/graph/shapes.hpp"
+#include "core/spec/working_format.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,29 +14,52 @@ BlockBuilder::BlockBuilder(std::string name, ModelSpec const& m, ParallelPlan co
       tokens(p.micro_batch * s.tokens / p.cp),
       norm_tokens(static_cast<double>(p.micro_batch) * static_cast<double>(s.tokens) / static_cast<double>(p.cp) /
                   (p.sequence_parallel == Switch::on ? static_cast<double>(p.tp) : 1.0)),
-      hidden(static_cast<double>(m.hidden)) {
+      hidden(static_cast<double>(m.hidden)),
+      column_tokens_(norm_tokens) {
     block.name = std::move(name);
 }
 
-void BlockBuilder::gemm(std::string_view name, std::int64_t n, std::int64_t k) {
-    gemm_on(tokens, name, n, k, plan.precision);
+void BlockBuilder::gemm(std::string_view name, Split split, std::int64_t n, std::int64_t k) {
+    product(tokens, name, n, k, plan.precision, Storage::base);
+    auto const all = static_cast<double>(tokens);
+    auto const inputs = static_cast<double>(k);
+    auto const outputs = static_cast<double>(n);
+    quantise({(split == Split::output ? column_tokens_ : all) * inputs, all * inputs},
+             {(split == Split::input ? norm_tokens : all) * outputs, all * outputs}, plan.precision);
 }
 
 void BlockBuilder::gemm_on(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k,
+                           Precision precision, Storage storage) {
+    product(rows, name, n, k, precision, storage);
+    double const inputs = static_cast<double>(rows) * static_cast<double>(k);
+    double const outputs = static_cast<double>(rows) * static_cast<double>(n);
+    quantise({inputs, inputs}, {outputs, outputs}, precision);
+}
+
+void BlockBuilder::product(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k,
                            Precision precision, Storage storage) {
     if (storage == Storage::base) dequantise(static_cast<double>(n) * static_cast<double>(k));
     block.ops.push_back(
         {.name = name,
          .what = Gemm{.m = rows, .n = n, .k = k, .precision = precision, .gradients = weight_gradients()}});
-    quantise(static_cast<double>(rows), k, precision);
 }
 
-void BlockBuilder::quantise(double rows, std::int64_t k, Precision precision) {
+void BlockBuilder::quantise(Rounded input, Rounded gradient, Precision precision) {
     if (!is_narrow(precision)) return;
-    // One value read and rounded; with scales of parts of a row or a column, rounded once for either.
-    double const bytes = unscaled(precision) != precision ? 4.0625 : 3.0;
-    streaming(quantised_input, bytes * rows * static_cast<double>(k),
-              weight_gradients() == Gradients::both ? 2.0 : 1.0);
+    double const sides = weight_gradients() == Gradients::both ? 2 : 1;
+    double const value = rounded_bytes(precision);
+    Streaming rounding;
+    if (precision == Precision::fp8) {
+        // A copy reads and writes a byte; where nothing is gathered, the kernel that rounds a gradient writes it, too.
+        double const copies = sides - 1;
+        double const of_gradient = (gradient.all > gradient.own ? 2 : 1) * gradient.all;
+        rounding.forward = (2 + value) * input.own * units::B;
+        rounding.backward = ((2 + value) * gradient.own + copies * (2 * input.all + of_gradient)) * units::B;
+    } else {
+        rounding.forward = (2 + sides * value) * input.own * units::B;
+        rounding.backward = (2 + sides * value) * gradient.own * units::B;
+    }
+    block.ops.push_back({.name = quantised_input, .what = rounding});
 }
 
 void BlockBuilder::streaming(std::string_view name, double forward_bytes, double backward_ratio, std::int64_t kernels) {
@@ -53,27 +77,40 @@ void BlockBuilder::collective(std::string_view name, CollectiveKind kind, GroupK
                          .hiding = hiding});
 }
 
-void BlockBuilder::enter_tensor_region(std::string_view name, std::initializer_list<AdapterTarget> readers) {
+double BlockBuilder::gathered_bytes(Precision precision, double sides) const {
+    if (!is_narrow(precision)) return 2;
+    return precision == Precision::fp8 ? rounded_bytes(precision) : sides * rounded_bytes(precision);
+}
+
+void BlockBuilder::enter_tensor_region(std::string_view name, std::initializer_list<AdapterTarget> readers,
+                                       Precision precision) {
     if (plan.tp == 1) return;
-    double const bytes = 2 * static_cast<double>(tokens) * hidden;
+    double const values = static_cast<double>(tokens) * hidden;
+    double const bytes = 2 * values;
     if (plan.sequence_parallel == Switch::on) {
-        collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, Passes::forward);
+        // Adapters read it in 16 bits, and what the ranks gathered is rounded after that.
+        bool const adapted = plan.adapters.on() && needs_input(readers);
+        column_tokens_ = adapted ? static_cast<double>(tokens) : norm_tokens;
+        double const gathered = (adapted ? 2 : gathered_bytes(precision, 1)) * values;
+        collective(name, CollectiveKind::all_gather, GroupKind::tensor, gathered, Passes::forward);
         // The sharded input is gathered once more for the weight gradient, beside the input gradient's product
         // (arXiv:2205.05198 sec. 4.2.2).
         if (needs_input(readers))
-            collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, Passes::backward, Hiding::hidden);
+            collective(name, CollectiveKind::all_gather, GroupKind::tensor, gathered, Passes::backward, Hiding::hidden);
         collective(name, CollectiveKind::reduce_scatter, GroupKind::tensor, bytes, Passes::backward);
     } else {
         collective(name, CollectiveKind::all_reduce, GroupKind::tensor, bytes, Passes::backward);
     }
 }
 
-void BlockBuilder::leave_tensor_region(std::string_view name) {
+void BlockBuilder::leave_tensor_region(std::string_view name, Precision precision) {
     if (plan.tp == 1) return;
-    double const bytes = 2 * static_cast<double>(tokens) * hidden;
+    double const values = static_cast<double>(tokens) * hidden;
+    double const bytes = 2 * values;
     if (plan.sequence_parallel == Switch::on) {
+        double const gathered = gathered_bytes(precision, weight_gradients() == Gradients::both ? 2 : 1) * values;
         collective(name, CollectiveKind::reduce_scatter, GroupKind::tensor, bytes, Passes::forward);
-        collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, Passes::backward);
+        collective(name, CollectiveKind::all_gather, GroupKind::tensor, gathered, Passes::backward);
     } else {
         collective(name, CollectiveKind::all_reduce, GroupKind::tensor, bytes, Passes::forward);
     }
@@ -99,9 +136,8 @@ void BlockBuilder::keep(std::string_view name, std::string_view formula, double 
 void BlockBuilder::keep_input(std::string_view name, std::string_view formula, double bytes, NarrowInput narrow) {
     keep(name, formula, bytes);
     if (!is_narrow(plan.precision)) return;
-    constexpr double fp4_bytes = 0.5 + 1.0 / 16;  // with a scale for every sixteen values
     block.saved.back().narrow = narrow;
-    if (plan.precision == Precision::fp4) block.saved.back().narrow_width = fp4_bytes;
+    if (plan.precision == Precision::fp4) block.saved.back().narrow_width = rounded_bytes(plan.precision);
 }
 
 void BlockBuilder::keep_copy(KeptCopy copy, std::string_view name, std::string_view formula, double elements) {

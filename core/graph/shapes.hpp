@@ -32,7 +32,9 @@ public:
     double norm_tokens;      ///< tokens in the regions that sequence parallelism splits: T / tp with it, T without
     double hidden;
 
-    void gemm(std::string_view name, std::int64_t n, std::int64_t k);
+    /// A linear layer [T, k] x [k, n] in the plan's precision; `split`: the side that tensor parallelism splits, or
+    /// `none` where every rank has all of it.
+    void gemm(std::string_view name, Split split, std::int64_t n, std::int64_t k);
     void gemm_on(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k, Precision precision,
                  Storage storage = Storage::base);
     /// A memory-bound kernel that touches `forward` bytes; its backward touches `backward_ratio` times as many.
@@ -40,10 +42,12 @@ public:
     void collective(std::string_view name, CollectiveKind kind, GroupKind group, double bytes, Passes passes,
                     Hiding hiding = Hiding::exposed);
     /// Entry of a tensor-parallel region: all-gather of the sequence (with sequence parallelism); backward mirrors it.
-    /// `readers`: what stands for the linear layers at its entry.
-    void enter_tensor_region(std::string_view name, std::initializer_list<AdapterTarget> readers);
-    /// Exit: reduce-scatter or all-reduce of the partial sums.
-    void leave_tensor_region(std::string_view name);
+    /// `readers`: what stands for the linear layers at its entry. `precision`: of these; what is gathered for products
+    /// in narrow formats is rounded before, unless an adapter reads it as well.
+    void enter_tensor_region(std::string_view name, std::initializer_list<AdapterTarget> readers, Precision precision);
+    /// Exit: reduce-scatter or all-reduce of the partial sums. The gradient of what a product in a narrow format leaves
+    /// there is rounded before the ranks gather it.
+    void leave_tensor_region(std::string_view name, Precision precision);
     /// Attention and feed-forward have one region: one exit, which is the feed-forward's, and where they read the
     /// output of the same norm also one entry, which is attention's.
     [[nodiscard]] bool joint_exit() const { return model.joint_sum; }
@@ -98,9 +102,18 @@ public:
     /// Reads a frozen matrix of so many elements in its storage format and writes it in 16 bit, if it is not used as it
     /// is.
     void dequantise(double elements);
-    /// What narrow formats make of the input [rows, k] of a product: read 2 bytes and write 1 (and the transposed copy
-    /// in the backward pass, for the gradient of the weight).
-    void quantise(double rows, std::int64_t k, Precision precision);
+    /// One side of a product, in values: those that a rank rounds, and those that it multiplies, more where ranks
+    /// gather what each of them rounded.
+    struct Rounded {
+        double own = 0;
+        double all = 0;
+    };
+    /// What narrow formats make of a product's input in the forward pass and of its output's gradient in the backward
+    /// pass: 2 bytes read of a value, and what it is rounded to written, along rows and, for the gradient of a weight,
+    /// along columns. With a scale for each tensor the latter are transposed copies of bytes, made of what was
+    /// gathered, the input's in the backward pass. Source: Transformer Engine, `grad_output_preprocess` of
+    /// `module/base.py`, `_all_gather_fp8` of `distributed.py`.
+    void quantise(Rounded input, Rounded gradient, Precision precision);
     /// Adapters on a linear layer [rows, k] x [k, n] if one of `targets` is asked for; see adapter_ops.cpp.
     void adapters(std::initializer_list<AdapterTarget> targets, std::int64_t rows, std::int64_t n, std::int64_t k,
                   Split split);
@@ -110,6 +123,13 @@ public:
     Block block;
 
 private:
+    void product(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k, Precision precision,
+                 Storage storage);
+    /// Bytes a value that tensor-parallel ranks gather for a product, rounded along `sides` of rows and columns.
+    [[nodiscard]] double gathered_bytes(Precision precision, double sides) const;
+
+    double column_tokens_;  ///< that a rank rounds of what enters the tensor-parallel region
+
     /// Calls `append`, and says of the ops that it appended, and of what they keep, by which policy they run again.
     template <class Append>
     void mark(Rerun rerun, Append append) {
