@@ -20,7 +20,6 @@
 #include <memory>
 #include <numeric>
 #include <ostream>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -48,11 +47,17 @@ std::string why_not(ServedCase const& c, ServedPrediction const& p) {
     return "";
 }
 
+/// The rows of a group, and where those are that say that prompts were multiplied faster than the device can.
+struct GroupRows {
+    std::size_t rows = 0;
+    std::vector<std::string> impossible;
+};
+
 /// The rows of one engine.
 struct EngineRows {
     std::vector<std::shared_ptr<ServedRow>> models;
     std::vector<ServedMeasurement> figures;
-    std::set<std::string> impossible;  ///< groups with a row that says it multiplied faster than the device can
+    std::map<std::string, GroupRows> groups;
 };
 using Engines = std::map<std::string, EngineRows>;
 
@@ -85,8 +90,12 @@ struct AskedEngine {
     }
 };
 
-void add_row(RowCells const& cells, ServingFitRequest const& request, AskedEngine const& asked,
-             std::map<std::string, std::shared_ptr<GapModels>>& models, Engines& engines, SkipCounts& left_out) {
+constexpr char const* off_by_far = "a figure off by more than four times";
+
+/// @param place of the row: "rows.csv line 7".
+void add_row(RowCells const& cells, std::string const& place, ServingFitRequest const& request,
+             AskedEngine const& asked, std::map<std::string, std::shared_ptr<GapModels>>& models, Engines& engines,
+             SkipCounts& left_out) {
     try {
         ServingRow const row = serving_row(cells);
         ServedCase found = asked.served(row);
@@ -102,7 +111,7 @@ void add_row(RowCells const& cells, ServingFitRequest const& request, AskedEngin
         double const in_flight = c->load == ServedLoad::closed_loop ? c->amount / c->replicas : 0;
         auto const add = [&](ServedQuantity quantity, double seconds) {
             if (is_far_off(seconds, seconds_of(predict->base(), quantity))) {
-                ++left_out["a figure off by more than four times"];
+                ++left_out[off_by_far];
                 return;
             }
             engines[engine.name].figures.push_back({.group = group,
@@ -113,8 +122,13 @@ void add_row(RowCells const& cells, ServingFitRequest const& request, AskedEngin
                                                         return seconds_of((*predict)(e), quantity);
                                                     }});
         };
+        GroupRows& of_group = engines[engine.name].groups[group];
+        ++of_group.rows;
+        if (predict->prompt_load(base) > 1) {
+            of_group.impossible.push_back(place);
+            return;
+        }
         engines[engine.name].models.push_back(predict);
-        if (predict->prompt_load(base) > 1) engines[engine.name].impossible.insert(group);
         bool const has_rate = row.output_tokens_per_s && c->load != ServedLoad::open_loop && !c->measured.tpot;
         if (!c->measured.ttft && !c->measured.tpot && !has_rate) throw RowSkip("states no time that is fitted");
         if (c->measured.ttft) add(ServedQuantity::ttft, *c->measured.ttft / units::s);
@@ -127,6 +141,50 @@ void add_row(RowCells const& cells, ServingFitRequest const& request, AskedEngin
     }
 }
 
+/// Of how many rows on a group had its prompts in a prefix cache. In publications of one: their rows are of one run of
+/// a benchmark. Of one's own two and a fifth (assumed), as one may be a slip.
+std::size_t fewest_impossible(GroupRows const& group, ServingFitRequest const& request) {
+    return request.catalogue.empty() ? std::max<std::size_t>(2, (group.rows + 4) / 5) : 1;
+}
+
+/// Leaves out what says that prompts were multiplied faster than the device can: rows (their figures were never
+/// added), and all of a group that had its prompts cached.
+void drop_impossible(EngineRows& rows, ServingFitRequest const& request, SkipCounts& left_out) {
+    for (auto const& [name, group] : rows.groups) {
+        if (group.impossible.empty()) continue;
+        if (group.impossible.size() >= fewest_impossible(group, request)) {
+            std::erase_if(rows.figures, [&](ServedMeasurement const& figure) { return figure.group == name; });
+            left_out[fmt::format(
+                "all rows of {}: prompts that were not all computed, faster than the device multiplies", name)] +=
+                group.rows;
+        } else {
+            for (std::string const& place : group.impossible)
+                ++left_out[fmt::format(
+                    "{}: its prompts would have been multiplied faster than the device can (is it in "
+                    "other units, or was a part of them in a prefix cache?)",
+                    place)];
+        }
+    }
+}
+
+/// A table that is of something else, or in other units, is not what remains of it when the worst rows are gone.
+/// @throws InputError when a third of the figures are far off (assumed).
+void refuse_another_table(Engines const& engines, SkipCounts const& left_out) {
+    auto const found = left_out.find(off_by_far);
+    if (found == left_out.end()) return;
+    std::size_t fitted = 0;
+    for (auto const& [name, rows] : engines)
+        fitted += rows.figures.size();
+    std::size_t const all = fitted + found->second;
+    if (3 * found->second < all) return;
+    throw InputError(
+        "--serving: {} of {} figures are off by more than four times (ttft_ms and tpot_ms are in "
+        "milliseconds, output_tokens_per_s is of all GPUs together and of output alone; else model, gpu, "
+        "tp or concurrency are not those of the runs: 'sextant validate serving FILE --rows OUT.csv' shows "
+        "each row)",
+        found->second, all);
+}
+
 Engines read_engines(ServingFitRequest const& request, AskedEngine const& asked, CommandContext& context) {
     Engines engines;
     std::map<std::string, std::shared_ptr<GapModels>> models;
@@ -135,15 +193,12 @@ Engines read_engines(ServingFitRequest const& request, AskedEngine const& asked,
         CsvTable const table = read_csv(file);
         require_columns(table, {"model", "gpu"}, serving_columns());
         for (CsvRecord const& record : table.records)
-            add_row(RowCells(table, record), request, asked, models, engines, left_out);
+            add_row(RowCells(table, record), fmt::format("{} line {}", table.name, record.line), request, asked, models,
+                    engines, left_out);
     }
-    for (auto& [name, rows] : engines) {
-        auto const count =
-            std::erase_if(rows.figures, [&rows = rows](auto const& f) { return rows.impossible.contains(f.group); });
-        if (count > 0)
-            left_out["a figure of a group whose prompts were not all computed: faster than the device multiplies"] +=
-                count;
-    }
+    for (auto& [name, rows] : engines)
+        drop_impossible(rows, request, left_out);
+    if (request.catalogue.empty()) refuse_another_table(engines, left_out);
     std::erase_if(engines, [](auto const& entry) { return entry.second.figures.empty(); });
     for (auto const& [reason, count] : left_out)
         context.err << fmt::format("{} left out: {}\n", count, reason);

@@ -13,6 +13,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <tuple>
 
 namespace sextant {
 namespace {
@@ -109,6 +110,18 @@ void apply_shared_prefix(ServingRow const& row, ServedCase& out) {
     }
 }
 
+/// Whether a row's limit of requests in flight (vLLM's --max-concurrency) is always reached. With all requests there
+/// from the beginning it is; with a rate where requests a second times the seconds that each takes, without its wait
+/// for a place, reach the limit, or where clearly fewer are served than arrive.
+bool fills_its_limit(ServingRow const& row, double output) {
+    if (!row.concurrency || row.unlimited_rate) return row.unlimited_rate && row.concurrency;
+    std::optional<double> latency_ms = row.e2e_ms;
+    if (!latency_ms && row.ttft_ms && row.tpot_ms) latency_ms = *row.ttft_ms + (output - 1) * *row.tpot_ms;
+    if (latency_ms) return *row.request_rate * *latency_ms / 1000 >= *row.concurrency;
+    constexpr double behind = 0.9;  // assumed: what the end of a run, with few in flight, takes away
+    return row.output_tokens_per_s && *row.output_tokens_per_s < behind * *row.request_rate * output;
+}
+
 void apply_load(ServingRow const& row, ServedCase& out) {
     if (row.notes_have("suspect")) throw RowSkip("marked as suspect");
     if (row.notes_have("without kv cache")) throw RowSkip("no cache: every token is computed anew");
@@ -131,9 +144,12 @@ void apply_load(ServingRow const& row, ServedCase& out) {
         out.least_length = 0.8;
     }
     apply_shared_prefix(row, out);
-    if (row.unlimited_rate) {
+    bool const has_rate = row.unlimited_rate || row.request_rate;
+    bool const is_limited = has_rate && fills_its_limit(row, out.request.output);
+    if (is_limited) out.assumptions.emplace_back("as many in flight as the concurrency lets, at the stated rate");
+    if (row.unlimited_rate && !is_limited) {
         out.load = ServedLoad::unlimited;
-    } else if (row.request_rate) {
+    } else if (row.request_rate && !is_limited) {
         out.load = ServedLoad::open_loop;
         out.amount = *row.request_rate;
     } else if (row.concurrency) {
@@ -183,7 +199,35 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
     plan.max_batch = std::min(plan.max_batch, plan.max_batched_tokens * plan.attention_dp);
 }
 
+/// Times that only another unit explains.
+void refuse_seconds(ServingRow const& row) {
+    // assumed: no server answers faster, and no device takes less for an iteration
+    constexpr double least_ttft_ms = 1;
+    constexpr double least_tpot_ms = 0.1;
+    for (auto const& [name, ms, least] :
+         {std::tuple{"ttft_ms", row.ttft_ms, least_ttft_ms}, {"tpot_ms", row.tpot_ms, least_tpot_ms}})
+        if (ms && *ms > 0 && *ms < least)
+            throw RowSkip(fmt::format("{} is below {:g} (seconds? the column is in milliseconds)", name, least));
+}
+
+/// Figures of a closed loop that contradict each other: tokens a second times the time of a request are the tokens of
+/// those in flight. What a run's beginning and end, with fewer in flight, take away stays within the factor (assumed).
+void refuse_contradictions(ServingRow const& row, ServedCase const& out) {
+    constexpr double apart = 1.5;
+    ServedFigures const& m = out.measured;
+    if (!m.output_tokens_per_s || !m.ttft || !m.tpot || !row.output_len) return;
+    double const seconds = (*m.ttft + (out.request.output - 1) * *m.tpot) / units::s;
+    double const share = *m.output_tokens_per_s * seconds / (out.amount * out.request.output);
+    if (share <= apart && share * apart >= 1) return;
+    double const gpus = static_cast<double>(row.num_gpus.value_or(row.tp.value_or(1)));
+    constexpr double near = 1.25;
+    bool const per_gpu = gpus > 1 && share * gpus < near && share * gpus * near > 1;
+    throw RowSkip(fmt::format("output_tokens_per_s contradicts concurrency, ttft and tpot by more than {:g} times{}",
+                              apart, per_gpu ? " (per GPU? the column is of all GPUs)" : ""));
+}
+
 void apply_measured(ServingRow const& row, ServedCase& out) {
+    refuse_seconds(row);
     ServedFigures& m = out.measured;
     double const output = out.request.output;
     if (row.ttft_ms && *row.ttft_ms > 0) m.ttft = *row.ttft_ms * units::ms;
@@ -193,6 +237,7 @@ void apply_measured(ServingRow const& row, ServedCase& out) {
         m.tpot = std::max(1e-6, *row.e2e_ms - *row.ttft_ms) / (output - 1) * units::ms;
         out.assumptions.emplace_back("tpot from the end-to-end latency and ttft");
     }
+    if (out.load == ServedLoad::closed_loop) refuse_contradictions(row, out);
     bool const closed = out.load == ServedLoad::static_batch || out.load == ServedLoad::closed_loop;
     if (closed && !m.output_tokens_per_s && m.ttft && m.tpot && row.output_len) {
         m.output_tokens_per_s = out.amount * output / ((*m.ttft + (output - 1) * *m.tpot) / units::s);

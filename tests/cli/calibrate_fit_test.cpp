@@ -148,3 +148,27 @@ TEST_CASE("calibrate fit: rows that name another device than the target are coun
     CHECK(run.code == 0);
     CHECK_THAT(run.err, contains("rows that name Abacus 3000 are taken as those of h100-sxm, as --cluster says"));
 }
+
+TEST_CASE("calibrate fit --serving: one slip costs its row, and a table in other units is refused") {
+    ScratchFolder const scratch("fit_serving");
+    std::string const header =
+        "model,gpu,num_gpus,tp,engine,input_len,output_len,concurrency_or_batch,request_rate,output_tokens_per_s,"
+        "ttft_ms,tpot_ms\n";
+    auto const row = [](int concurrency, char const* rate, char const* figures) {
+        return fmt::format("meta-llama/Llama-3.1-8B,H100,2,2,vLLM,512,128,{},{},{}\n", concurrency, rate, figures);
+    };
+    auto const fitted = [&](std::string const& rows) {
+        return run_sextant({"calibrate", "fit", "--serving", scratch.file("t.csv", header + rows), "--engine", "vllm",
+                            "--out", scratch.path("mine.json")});
+    };
+    std::string const good = row(8, "", ",60,6") + row(16, "inf", ",90,7") + row(32, "", ",150,8");
+    RunResult const slip = fitted(good + row(16, "", ",2,0.2") + row(16, "", ",0.09,7"));
+    INFO(slip.err);
+    CHECK(slip.code == 0);
+    CHECK_THAT(slip.err, contains("t.csv line 5: its prompts would have been multiplied faster than the device can"));
+    CHECK_THAT(slip.err, contains("1 left out: ttft_ms is below 1 (seconds?"));
+    RunResult const wrong = fitted(good + row(8, "", "100,,") + row(16, "", "120,,") + row(32, "", "150,,"));
+    INFO(wrong.err);
+    CHECK(wrong.code == 2);
+    CHECK_THAT(wrong.err, contains("3 of 9 figures are off by more than four times"));
+}

@@ -298,6 +298,40 @@ TEST_CASE("figures that a source does not state are derived from the others, and
     CHECK(*halved.served[1].measured == Approx(10.0));
 }
 
+TEST_CASE("a limit of requests in flight that is always reached is a fixed concurrency, whatever the rate") {
+    auto const load_of = [](Cells const& others) {
+        auto const table = table_of({with(usual, others)});
+        return served_case(serving_row(RowCells(table, table.records.front())), nullptr).load;
+    };
+    RowPrediction const closed = predicted({});
+    RowPrediction const endless = predicted({{"request_rate", "inf"}});
+    CHECK(endless.served[1].predicted == closed.served[1].predicted);
+    CHECK(endless.served[2].predicted == closed.served[2].predicted);
+    CHECK(load_of({{"request_rate", "inf"}, {"concurrency_or_batch", ""}}) == ServedLoad::unlimited);
+    // 100 + 127 x 10 ms: 16 in flight are 11.7 requests a second, 1,495 tokens.
+    Cells const times{{"ttft_ms", "100"}, {"tpot_ms", "10"}};
+    CHECK(load_of(with(times, {{"request_rate", "11"}})) == ServedLoad::open_loop);
+    CHECK(load_of(with(times, {{"request_rate", "12"}})) == ServedLoad::closed_loop);
+    CHECK(load_of({{"request_rate", "20"}, {"output_tokens_per_s", "1495"}}) == ServedLoad::closed_loop);
+    CHECK(load_of({{"request_rate", "11"}, {"output_tokens_per_s", "1400"}}) == ServedLoad::open_loop);
+    CHECK(load_of({{"request_rate", "11"}}) == ServedLoad::open_loop);
+}
+
+TEST_CASE("figures of a closed loop that contradict each other, or are in seconds, are not scored") {
+    auto const reason = [](Cells const& others) {
+        return predicted(with({{"ttft_ms", "100"}, {"tpot_ms", "10"}}, others)).skip_reason;
+    };
+    CHECK(reason({{"output_tokens_per_s", "1495"}}).empty());
+    CHECK(reason({{"output_tokens_per_s", "1010"}}).empty());  // a run with few in flight at both ends
+    CHECK(reason({{"output_tokens_per_s", "980"}}).find("contradicts concurrency") != std::string::npos);
+    CHECK(reason({{"output_tokens_per_s", "2300"}}).find("contradicts concurrency") != std::string::npos);
+    Cells const pair{{"num_gpus", "2"}, {"tp", "2"}};
+    CHECK(reason(with(pair, {{"output_tokens_per_s", "747"}})).find("per GPU?") != std::string::npos);
+    CHECK(reason(with(pair, {{"output_tokens_per_s", "300"}})).find("per GPU?") == std::string::npos);
+    CHECK(reason({{"ttft_ms", "0.1"}, {"tpot_ms", ""}}).find("ttft_ms is below 1 (seconds?") != std::string::npos);
+    CHECK(reason({{"ttft_ms", ""}, {"tpot_ms", "0.01"}}).find("tpot_ms is below 0.1 (seconds?") != std::string::npos);
+}
+
 TEST_CASE(
     "prompts that come again and again are in the prefix cache, those of many users share a system prompt alone") {
     auto const ttft = [](std::string const& notes) {
