@@ -118,6 +118,12 @@ Keys scale_up_keys(MeasurementList const& rows) {
     return keys;
 }
 
+/// The part of a curve's time that does not grow with the message: what the line through nearby sizes has at none.
+double latency_share(CollectiveCurve const& curve, Bytes bytes) {
+    constexpr double nearby = 1.05;
+    return 1 - std::log(curve.time(nearby * bytes) / curve.time(bytes)) / std::log(nearby);
+}
+
 Keys scale_out_keys(MeasurementList const& rows) {
     Keys keys{"added", "latency_scale"};
     if (has_rings(rows))
@@ -320,8 +326,13 @@ NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& all, Scal
     for (CollectiveMeasurement const* row : rows)
         ups.push_back(up_of(*row));
     NetworkPriorSpreads of_rows = spreads;
-    if (!has_pure_rings(rows)) of_rows.tree.reset();
-    NetworkParameters<ScaleOutConstants> const parameters(start, scale_out_keys(rows), of_rows);
+    if (!has_pure_rings(rows) && rates_are_shared(rows)) of_rows.tree.reset();
+    Keys keys = scale_out_keys(rows);
+    bool const show_latency = std::any_of(rows.begin(), rows.end(), [&](CollectiveMeasurement const* row) {
+        return latency_share(structural_curve(*row, up_of(*row), &start), row->bytes) >= spreads.least_latency_share;
+    });
+    if (!show_latency) std::erase_if(keys, is_scale_out_latency);
+    NetworkParameters<ScaleOutConstants> const parameters(start, keys, of_rows);
     ClusterEffects const effects(rows, spreads, parameters.parameters().size());
     Sweeps const sweeps(rows);
     FitProblem problem{.parameters = parameters.parameters(),

@@ -39,9 +39,15 @@ NetworkFitChoices choices_of(ClusterSpec const& cluster, FitChoices const& choic
         .title = cluster.title + ", fitted",
         .command = choices.command,
         .scope = {.clusters = {cluster.name}, .kind = {}},
-        // A library that takes rings over two nodes has "trees" of half the rate there. What the constant does not
-        // take, the correction would, and carry to more nodes, where rings it is.
-        .spreads = {.latency = 0.4, .rate = 0.2, .hop = 0.25, .latency_scale = 0.6, .tree = 0.5, .shared_rate = 0.15},
+        // A library that takes rings over two nodes has "trees" of half the rate there, and a network may be half as
+        // fast as the class. What the constants do not take, the corrections would, and carry to more nodes.
+        .spreads = {.latency = 0.4,
+                    .rate = 0.2,
+                    .hop = 0.25,
+                    .latency_scale = 0.6,
+                    .tree = 0.5,
+                    .least_latency_share = 0.3,
+                    .shared_rate = 0.4},
         .options = choices.options};
     // A cluster that a calibration names starts from that, others from their class.
     if (cluster.network_model) {

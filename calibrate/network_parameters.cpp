@@ -111,6 +111,11 @@ ScaleOutConstants tuner_scale_out() {
     return c;
 }
 
+bool is_scale_out_latency(std::string_view key) {
+    auto const is_key = [&](auto const& time) { return time.key == key; };
+    return key == "latency_scale" || (key != "ring_ramp" && std::ranges::any_of(scale_out_times, is_key));
+}
+
 template <class Constants>
 NetworkParameters<Constants>::NetworkParameters(Constants const& start, std::vector<std::string_view> keys,
                                                 NetworkPriorSpreads const& spreads)

@@ -15,9 +15,13 @@ struct NetworkPriorSpreads {
     double rate = 0.5;  ///< rates that rows of large messages give directly
     double hop = 0.7;   ///< steps of the network; `latency_scale` takes what all of them share
     double latency_scale = 0.7;
-    /// Rate of trees where gathers or broadcasts tell that of rings; absent, and elsewhere: a quarter of `rate`, as
-    /// rings and trees of one network reach the same.
+    /// Rate of trees where gathers or broadcasts tell that of rings, and where all-reduces over two domains are all
+    /// there is (`shared_rate`); absent, and elsewhere: a quarter of `rate`, as rings and trees of one network reach
+    /// the same.
     std::optional<double> tree{};
+    /// Latencies between domains are free only where at the start constants they are this share of the time of some
+    /// row: large messages say nothing of them, and a slow network would be taken for a late one. Zero: always free.
+    double least_latency_share = 0;
     /// In a fit to several clusters: how far one of them lies from what they share, in its latencies and in its rates
     /// of large messages. Zero: all are alike.
     double cluster_latency = 0;
@@ -32,6 +36,9 @@ struct NetworkPriorSpreads {
 /// starts from that has nothing nearer.
 ScaleUpConstants tuner_scale_up();
 ScaleOutConstants tuner_scale_out();
+
+/// Whether a constant is a latency of the network between domains: times but the ramp, and their scale.
+bool is_scale_out_latency(std::string_view key);
 
 /// The constants of one section as unknowns of a fit, on logarithmic scales with priors at `start`.
 template <class Constants>

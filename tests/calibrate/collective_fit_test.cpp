@@ -702,6 +702,28 @@ TEST_CASE("fit_with_held_out: all-reduces that take rings over two nodes say not
         }
 }
 
+TEST_CASE("fit_with_held_out: large messages of a slow network leave the latencies of small ones where they were") {
+    using enum CollectiveKind;
+    ClusterSpec const known = find_cluster("a100-sxm-80gb", "test");
+    ClusterSpec const slow = find_cluster("a100-sxm-80gb:inter_node_bandwidth=x0.4", "test");
+    for (auto const kind : {all_reduce, all_gather}) {
+        std::vector<CollectiveMeasurement> rows;
+        add_run(rows, "mine", slow, nodes_of(known, 2), kind);
+        std::erase_if(rows, [](CollectiveMeasurement const& row) { return row.bytes < 64 * units::MiB; });
+        ClusterSpec mine = known;
+        apply_network_calibration(mine,
+                                  fit_with_held_out(list(rows), known, {.command = "test", .options = one_thread}),
+                                  all_network_calibrations());
+        for (Bytes const size : {4 * units::KiB, 64 * units::KiB, 256 * units::MiB, 4 * units::GiB}) {
+            auto const time = [&](ClusterSpec const& cluster) {
+                return collective_curve(cluster, kind, place_group(16, 1, 8)).time(size);
+            };
+            CAPTURE(name_of(kind), size.base());
+            CHECK(time(mine) / time(slow) == Approx(1).epsilon(size < units::MiB ? 0.25 : 0.1));
+        }
+    }
+}
+
 TEST_CASE("fit_with_held_out: rings over two nodes, where gathers show their rate, are no slower rings over four") {
     using enum CollectiveKind;
     ClusterSpec const known = find_cluster("a100-roce", "test");
