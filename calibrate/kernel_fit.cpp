@@ -229,13 +229,6 @@ void add_shipped_marks(KernelFit& fit, KernelFit const& shipped) {
     fit.seen = std::move(all);
 }
 
-/// Within the range of the shipped grids the fit is trusted no more than they are; what large shapes reach is theirs
-/// where the rows have none.
-void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {
-    fit.intervals = hull_of(fit.intervals, shipped.intervals);
-    if (fit.large_efficiency <= 0) fit.large_efficiency = shipped.large_efficiency;
-}
-
 /// What rows that no fit saw say of so few, and no narrower than 20 % over the root of how many more rows there are
 /// than constants (assumed): what is left of rows that as many constants can meet says nothing.
 TimeInterval interval_of_few(std::vector<UnseenRow> const& unseen, std::size_t rows, KernelKind kind) {
@@ -258,16 +251,14 @@ void fade_grids(KernelFit& fit, std::vector<ResidualPoint> const& points) {
     fit.waves = faded(fit.waves, ResidualGrid::most_axes, points);
 }
 
-/// Times of twice the longest row and more, and of half the shortest and less, are trusted no more than the class's.
-void keep_class_beyond(KernelFit& fit, std::vector<KernelMeasurement const*> const& rows) {
-    constexpr double near = 2;
-    double shortest = rows.front()->row.measured->base();
-    double longest = shortest;
-    for (KernelMeasurement const* row : rows) {
-        shortest = std::min(shortest, row->row.measured->base());
-        longest = std::max(longest, row->row.measured->base());
-    }
-    fit.intervals = bands_within(fit.intervals, shortest / near, longest * near, fit.outside);
+/// How far the rows are from the calibration of the class, in the median of either direction: a device that shares a
+/// class's grids and is that much slower where it was measured may be so elsewhere.
+TimeInterval as_far_as(std::vector<KernelMeasurement const*> const& rows, KernelFit const& of_class) {
+    std::vector<double> apart;
+    for (KernelMeasurement const* row : rows)
+        apart.push_back(std::abs(std::log(row->row.measured->base() / fitted_seconds(*row, of_class))));
+    double const median = quantile_of(std::move(apart), 0.5);
+    return {.low = std::exp(-median), .high = std::exp(median)};
 }
 
 /// What large shapes reach where the rows have none: the class's, as far as the rows moved its rates.
@@ -357,11 +348,14 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     }
     if (is_few) fit.outside = hull_of(hull_of(fit.outside, fit.intervals.front().factors), assumed_kernel_factors);
     if (choices.of_class) {
-        if (!choices.refines) keep_class_beyond(fit, used);
+        if (choices.refines) fit.outside = product_of(fit.outside, as_far_as(used, *choices.shipped));
+        keep_class_beyond(fit, used);
         bool const is_known = fit.large_efficiency > 0 || choices.shipped->large_efficiency <= 0;
         if (!is_known) fit.large_efficiency = large_efficiency_of(fit, *choices.shipped);
     }
-    if (choices.refines) keep_shipped_doubt(fit, *choices.shipped);
+    // A class's doubt is of other devices: where enough rows of this one were predicted unseen, theirs holds.
+    bool const is_known_here = choices.of_class && unseen.size() >= fewest_banded_rows;
+    if (choices.refines && !is_known_here) keep_shipped_doubt(fit, *choices.shipped);
     if (choices.refines && !choices.of_class) add_shipped_marks(fit, *choices.shipped);
     require_agreement(fit);
     return fit;

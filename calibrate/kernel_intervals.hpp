@@ -29,4 +29,9 @@ HeldOutError error_of(std::vector<double> const& log_measured_to_predicted);
 std::vector<KernelInterval> hull_of(std::vector<KernelInterval> const& a, std::vector<KernelInterval> const& b);
 TimeInterval hull_of(TimeInterval a, TimeInterval b);
 
+/// An interval of factors, wider by those of another.
+inline TimeInterval product_of(TimeInterval a, TimeInterval b) {
+    return {.low = a.low * b.low, .high = a.high * b.high};
+}
+
 }  // namespace sextant

@@ -1,6 +1,7 @@
 #include "calibrate/kernel_refinement.hpp"
 
 #include "calibrate/kernel_grids.hpp"
+#include "calibrate/kernel_intervals.hpp"
 
 #include <algorithm>
 #include <array>
@@ -105,6 +106,22 @@ ResidualGrid sum_of(ResidualGrid const& a, ResidualGrid const& b) {
     std::vector<double> values;
     each_crossing(axes, [&](std::span<double const> at) { values.push_back(a.value(at) + b.value(at)); });
     return {std::move(axes), std::move(values)};
+}
+
+void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {
+    fit.intervals = hull_of(fit.intervals, shipped.intervals);
+    if (fit.large_efficiency <= 0) fit.large_efficiency = shipped.large_efficiency;
+}
+
+void keep_class_beyond(KernelFit& fit, std::vector<KernelMeasurement const*> const& rows) {
+    constexpr double near = 2;
+    double shortest = rows.front()->row.measured->base();
+    double longest = shortest;
+    for (KernelMeasurement const* row : rows) {
+        shortest = std::min(shortest, row->row.measured->base());
+        longest = std::max(longest, row->row.measured->base());
+    }
+    fit.intervals = bands_within(fit.intervals, shortest / near, longest * near, fit.outside);
 }
 
 }  // namespace sextant

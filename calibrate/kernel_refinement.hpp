@@ -21,6 +21,13 @@ std::vector<ResidualPoint> anchors(KernelFit const& shipped, KernelMeasurement c
 /// point that lie on its axes.
 ResidualGrid faded(ResidualGrid const& grid, std::size_t first, std::vector<ResidualPoint> const& points);
 
+/// Within the range of the shipped grids the fit is trusted no more than they are; what large shapes reach is theirs
+/// where the rows have none.
+void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped);
+
+/// Times of twice the longest row and more, and of half the shortest and less, are trusted no more than `outside`.
+void keep_class_beyond(KernelFit& fit, std::vector<KernelMeasurement const*> const& rows);
+
 /// A correction that is the sum of two over the same coordinates, over the range of both.
 ResidualGrid sum_of(ResidualGrid const& a, ResidualGrid const& b);
 

@@ -282,6 +282,32 @@ TEST_CASE("fit_kernel: short or long rows of a device leave the other times to i
     CHECK(interval_at(lengthy.intervals, 20e-6, {}).high == lengthy.outside.high);
 }
 
+TEST_CASE("fit_kernel: beside the grids of a class, own rows say how far times are off where they are, and beyond") {
+    AcceleratorProfile const device = accelerator();
+    auto const of_others = products(device, known_constants(), fixtures::cases(800, 500), 0.02);
+    KernelFit of_class = fit_kernel(of_others, {.threads = 1, .starts = 1});
+    for (KernelInterval& band : of_class.intervals)
+        band.factors = {.low = 0.6, .high = 1.6};  // of devices that differ
+    of_class.outside = {.low = 0.6, .high = 1.6};
+    auto rows = of_others;
+    std::erase_if(rows, [](KernelMeasurement const& row) { return *row.row.measured > 30e-6 * units::s; });
+    for (KernelMeasurement& row : rows)
+        row.row.measured = 1.3 * *row.row.measured;
+    auto const fit = [&](bool is_of_class) {
+        return fit_kernel(rows,
+                          {.threads = 1, .starts = 1, .shipped = &of_class, .refines = true, .of_class = is_of_class});
+    };
+    KernelFit const own = fit(true);
+    TimeInterval const here = interval_at(own.intervals, 20e-6, {});
+    CHECK(here.high / here.low < 1.3);
+    TimeInterval const beyond = interval_at(own.intervals, 200e-6, {});
+    CHECK(beyond.low < 0.6 / 1.2);
+    CHECK(beyond.high > 1.6 * 1.2);
+    TimeInterval const shipped = interval_at(fit(false).intervals, 20e-6, {});  // of this very device: its doubt stays
+    CHECK(shipped.low <= 0.6);
+    CHECK(shipped.high >= 1.6);
+}
+
 TEST_CASE("constants_on: a class's rates are those of the profile on a device of it") {
     AcceleratorProfile device = accelerator();
     device.attention_forward_efficiency.value = 0.3;
