@@ -135,6 +135,15 @@ std::vector<StepMeasurement> in_folds(std::vector<StepMeasurement const*> const&
     return out;
 }
 
+/// Where nothing is fitted, every row is one that no fit has seen.
+std::vector<LeftOutStep> as_said(std::vector<StepMeasurement const*> const& rows,
+                                 std::map<StepMeasurement const*, double> const& predicted) {
+    std::vector<LeftOutStep> out;
+    for (StepMeasurement const* row : rows)
+        out.push_back({.row = row, .predicted = predicted.at(row)});
+    return out;
+}
+
 /// The families that are asked for, rows weighted as the fit takes them.
 std::map<std::string, Family> chosen_families(TrainFitRequest const& request, CommandContext& context) {
     bool const anew =
@@ -191,7 +200,8 @@ private:
         FrameworkProfile profile = family.start;
         std::set<std::string> const seen = together_ ? std::set<std::string>{} : sources_of(family.start);
         std::size_t const layouts = layouts_of(predictions(rows, family.start)).size();
-        if (layouts >= fewest_layouts) {
+        bool const is_fitted = layouts >= fewest_layouts;
+        if (is_fitted) {
             profile.timing = fit.timing;
             add_provenance(profile, fit, together_ ? nullptr : &family.start);
             if (!together_) {
@@ -200,8 +210,8 @@ private:
             }
         } else {
             context_.err << fmt::format(
-                "{} rows of {} are of {} layout{}, fewer than {}: its constants stay as they are "
-                "(measure other plans, models or sizes)\n",
+                "{} rows of {} are of {} layout{}, fewer than {}: its constants stay as they are, and every row counts "
+                "as left out (measure other plans, models or sizes)\n",
                 rows.size(), name, layouts, layouts == 1 ? "" : "s", fewest_layouts);
         }
         auto const fitted = predictions(rows, profile);
@@ -216,7 +226,8 @@ private:
                     "{}: the profile of {} that the fit begins with was fitted to it, so it cannot be left out, and no "
                     "interval comes from its errors\n",
                     source, name);
-        for (LeftOutStep const& step : left_out(family, fit.sources.size(), fitted, expected)) {
+        auto const steps = is_fitted ? left_out(family, fit.sources.size(), fitted, expected) : as_said(rows, fitted);
+        for (LeftOutStep const& step : steps) {
             if (seen.contains(step.row->source)) {
                 predicted.add_fitted(name, *step.row, fitted.at(step.row));
                 continue;

@@ -130,6 +130,15 @@ TEST_CASE("calibrate fit --train: of a few rows nothing is concluded, and that i
     INFO(run.err);
     REQUIRE(run.code == 0);
     CHECK_THAT(run.err, contains("2 rows of fsdp are of 2 layouts, fewer than 5"));
+    // What no fit changes, no row was fitted to: errors of both columns are those of the profile.
+    auto const table = run_sextant({"calibrate", "fit", "--train", scratch.path("two.csv"), "--framework", "fsdp",
+                                    "--out", out, "--rows", scratch.path("rows.csv")});
+    REQUIRE(table.code == 0);
+    CsvTable const rows = read_csv(scratch.path("rows.csv"));
+    auto const at = rows.require({"fitted_s", "left_out_s"});
+    REQUIRE(rows.records.size() == 2);
+    for (CsvRecord const& record : rows.records)
+        CHECK(record.cells[at[0]] == record.cells[at[1]]);
     CHECK(gemm_scale(find_framework(out, "test"), "ampere") ==
           Approx(gemm_scale(find_framework("fsdp", "test"), "ampere")));
     CHECK(run_sextant({"calibrate", "fit", "--train", runs, "--framework", "megatron", "--out", out}).code == 2);
