@@ -13,8 +13,14 @@ void refuse_other_kinds(std::string_view text, std::string const& name) {
     constexpr std::size_t looked_at = 4096;
     if (text.substr(0, looked_at).find('\0') != std::string_view::npos)
         throw InputError("{}: is binary (CSV, a text with commas, is expected)", name);
-    std::size_t const first = text.find_first_not_of(" \t\r\n");
-    if (first != std::string_view::npos && (text[first] == '{' || text[first] == '['))
+    constexpr std::string_view blanks = " \t\r\n";
+    std::size_t const first = text.find_first_not_of(blanks);
+    if (first == std::string_view::npos) return;
+    // Lines of logs begin with "[2025-10-01 ...]", too.
+    std::size_t const second = text[first] == '[' ? text.find_first_not_of(blanks, first + 1) : first;
+    constexpr std::string_view of_json = R"({["])";
+    if (second != std::string_view::npos &&
+        (second == first ? text[first] == '{' : of_json.find(text[second]) != of_json.npos))
         throw InputError("{}: is JSON (CSV with a header line is expected)", name);
 }
 

@@ -148,6 +148,8 @@ TEST_CASE("bad input: a file of another kind is said to be one, with what is exp
     }
     for (char const* kind : {"train", "collectives", "serving"})
         check_refused({"validate", kind, json}, "is JSON", "CSV with a header line is expected");
+    check_refused({"validate", "train", scratch.file("mega.log", " [2025-11-01 10:00:00] iteration 10/ 100 | x: 1\n")},
+                  "the header lacks 3 of 3 columns: model, gpu, num_gpus", "iteration 10/ 100");
     check_refused({"calibrate", "report", kernels, "--rows", json}, "rows.json", "--from one of");
     check_refused({"scaling", "fit", "--law", "chinchilla", "--data", json}, "rows.json", "is JSON");
     check_refused({"estimate", "-m", "gpt2", "-c", cut}, "not valid JSON", "the file ends too early: is it whole?");
