@@ -371,9 +371,12 @@ TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
     out.cluster = cluster_of(row, out);
     out.framework = on_devices(framework_of(row, out), out.cluster->accelerator.generation);
     plan_of(row, out);
-    if (profile_.empty() && out.framework->releases && !out.release &&
+    if (out.framework->releases && !out.release &&
         tells_releases_apart(timing_for(*out.framework, out.cluster->accelerator.generation, out.plan.precision)))
-        out.assumptions.emplace_back("a release midway between those fitted");
+        out.assumptions.push_back(fmt::format(
+            "{} ({})",
+            profile_.empty() ? "a release midway between those fitted" : "the release that the profile is of",
+            name_of(out.framework->releases->at)));
     if (out.plan.world_size() > out.cluster->domain_size && !out.cluster->scale_out)
         throw RowSkip(
             "more accelerators than one domain of the device's cluster, which has no network between domains");

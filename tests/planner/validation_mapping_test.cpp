@@ -1,10 +1,13 @@
 #include "core/error.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/release.hpp"
 #include "planner/validation/row_release.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/validation_rows.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
@@ -851,10 +854,17 @@ TEST_CASE("products of a row in fp8 are those of its release; one that states no
     double const unstated = scale("", "FP8");
     TrainingRow row = complete_row();
     row.gpu = "H100";
-    auto const assumes_release = [&] {
-        auto const assumed = built(row).assumptions;
-        return std::find(assumed.begin(), assumed.end(), "a release midway between those fitted") != assumed.end();
+    auto const releases = *find_framework("megatron", "test").releases;
+    auto const assumes = [&](std::vector<std::string> const& assumed, char const* what, Release release) {
+        return std::find(assumed.begin(), assumed.end(), fmt::format("{} ({})", what, name_of(release))) !=
+               assumed.end();
     };
+    auto const assumes_release = [&] {
+        return assumes(built(row).assumptions, "a release midway between those fitted",
+                       midway(releases.first, releases.last));
+    };
+    // Own rows are of what the profile is of, before and after a fit.
+    CHECK(assumes(CaseBuilder("megatron").build(row).assumptions, "the release that the profile is of", releases.at));
     CHECK(assumes_release());  // attention in any format
     row.gpu = "A100-SXM4-80GB";
     CHECK_FALSE(assumes_release());
