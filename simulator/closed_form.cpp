@@ -284,10 +284,11 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
     for (StageCost& stage : pipeline.stages)
         if (stage.has_unequal_chunks()) set_in_flight(stage.load, stage, pipeline, plan, stage.first, moments_);
     if (plan.pp > 1) {
-        // Activations between stages are split over the tensor-parallel ranks, each sends its part (arXiv:2104.04473
-        // sec. 4.1).
-        Bytes const bytes =
-            working_bytes(plan.precision) * pipeline.stages.front().load.sharded_hidden_tokens * units::B;
+        // Each tensor-parallel rank sends the hidden states that it has: of its tokens with sequence parallelism, else
+        // of all. Source: Megatron-Core, pipeline_parallel/schedules.py, get_tensor_shapes.
+        StageLoad const& load = pipeline.stages.front().load;
+        double const sent = plan.sequence_parallel == Switch::on ? load.sharded_hidden_tokens : load.hidden_tokens;
+        Bytes const bytes = working_bytes(plan.precision) * sent * units::B;
         CollectiveCurve const& curve =
             pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_));
         pipeline.transfer = curve.time(bytes);

@@ -378,6 +378,20 @@ TEST_CASE("one accelerator: the step is the sum of its passes and the update", "
     CHECK(e.breakdown.dp == Seconds{});
 }
 
+TEST_CASE("a send to the next stage is all of the hidden states, and a rank's tokens with sequence parallelism") {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile const framework = neutral_framework();
+    ModelSpec const model = model_of(1);  // h = 4096
+    ClosedForm form(model, workload, machine, framework, Precision::bf16);
+    ParallelPlan plan{.dp = 2, .tp = 4, .pp = 2, .micro_batch = 2};
+    CollectiveCurve const& link =
+        form.pricer().curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, machine));
+    // 2 sequences of 2048 tokens, 4096 values of 2 bytes each: 33,554,432 bytes, a quarter with sequence parallelism.
+    CHECK(form.assemble(form.price_shape(plan), plan).transfer == link.time(33'554'432 * units::B));
+    plan.sequence_parallel = Switch::on;
+    CHECK(form.assemble(form.price_shape(plan), plan).transfer == link.time(8'388'608 * units::B));
+}
+
 TEST_CASE("a bad plan is refused, not evaluated", "[INV-11]") {
     CHECK_THROWS_AS(estimate(llama(4096, 32, 8, 32, 14336), {.tp = 3}, cluster(), neutral_framework()), InputError);
 }
