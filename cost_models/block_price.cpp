@@ -1,5 +1,7 @@
 #include "cost_models/block_price.hpp"
 
+#include "core/spec/schedule_traits.hpp"
+#include "cost_models/hidden_beside.hpp"
 #include "cost_models/memory_footprint.hpp"
 
 #include <algorithm>
@@ -69,13 +71,18 @@ GradientSums gradient_sums(ParallelPlan const& plan) {
     return plan.zero >= 2 && dense_shards(plan) > 1 ? GradientSums::reduced : GradientSums::added;
 }
 
+double added_share(KeptGradients const& kept, ParallelPlan const& plan, std::int64_t microbatches) {
+    if (kept.buffered()) return 1;
+    auto const copies = static_cast<double>(traits_of(plan.schedule).parameter_copies());
+    return std::max(0.0, 1 - copies / static_cast<double>(microbatches));
+}
+
 /// Which ops of a block a pricing run takes: all of a pass, or the forward ops that a recompute policy runs again.
 struct Pricer::Selection {
     Pass pass = Pass::forward;
     Recompute rerun = Recompute::none;  ///< none: all ops of the pass
     Seconds floor;                      ///< least time
     Rerun last = Rerun::to_the_end;     ///< of the ops that run again
-    GradientSums sums = GradientSums::added;
     [[nodiscard]] bool takes(Op const& op) const {
         return op.in(pass) && (rerun == Recompute::none || (runs_again(rerun, op.rerun) && op.rerun <= last));
     }
@@ -111,13 +118,6 @@ Pricer::Product Pricer::lone_kernel(Op const& op, Pass pass) {
     return found->second;
 }
 
-Pricer::Product Pricer::kernel(Op const& op, Pass pass, GradientSums sums, GradientFormat format) {
-    Product const product = lone_kernel(op, pass);
-    if (pass == Pass::forward) return product;
-    Seconds const sum = gradient_sum_time(op, sums, format, cluster_.accelerator, framework_);
-    return {.time = product.time + sum, .weight = product.weight + sum};
-}
-
 /// Prices the selected ops one by one, in forward order. What is hidden of communication is the most that its overlap
 /// allows: what there is to run beside it is known only at the end of the block (`HiddenBeside`).
 template <class Sink>
@@ -148,9 +148,10 @@ void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection con
             priced.latency = messages * cost.latency(c->bytes / messages);
             priced.launches = c->messages;
         } else {
-            Product const product = kernel(op, selection.pass, selection.sums, gradient_format(plan));
+            Product const product = lone_kernel(op, selection.pass);
             priced.compute = product.time;
             priced.weight = product.weight;
+            if (selection.pass == Pass::backward) priced.gradients = weights_with_gradients(op);
             priced.launches = kernel_count(op, selection.pass);
             priced.gap = static_cast<double>(priced.launches) * framework_.kernel_gap.value;
         }
@@ -181,58 +182,29 @@ private:
     std::int64_t weight_launches_ = 0;
 };
 
-/// What counts as hidden in a pass, by whose overlap it is: ring steps run beside attention, communication of
-/// tensor-parallel groups and of experts beside all kernels of the pass. There has to be that much to run beside: of
-/// communication t beside compute c the share `overlap` of min(t, c) is hidden.
-class HiddenBeside {
-public:
-    void add(PricedOp const& op) {
-        if (op.op_class == OpClass::attention) attention_ += op.compute;
-        compute_ += op.compute;
-        if (op.op_class == OpClass::communication) hidden_[index_of(op.collective.group)] += op.hidden;
-    }
-    /// What is left of a kind of group's hidden time when nothing is there any more to run beside.
-    [[nodiscard]] Seconds beyond(GroupKind kind, FrameworkTiming const& f) const {
-        std::array const most{f.cp_overlap.value * attention_, f.tp_overlap.value * compute_,
-                              f.ep_overlap.value * compute_};
-        std::size_t const i = index_of(kind);
-        return std::max(Seconds{}, hidden_[i] - most[i]);
-    }
-    /// Of an op's hidden time the share that is not hidden then.
-    [[nodiscard]] double shown(Collective const& c, FrameworkTiming const& f) const {
-        Seconds const hidden = hidden_[index_of(c.group)];
-        return hidden > Seconds{} ? beyond(c.group, f) / hidden : 0.0;
-    }
-
-private:
-    static std::size_t index_of(GroupKind kind) {
-        switch (kind) {
-            case GroupKind::tensor: return 1;
-            case GroupKind::expert:
-            case GroupKind::expert_tensor: return 2;
-            default: return 0;
-        }
-    }
-    Seconds attention_;
-    Seconds compute_;
-    std::array<Seconds, 3> hidden_{};
-};
-
 }  // namespace
 
-Pricer::Halves Pricer::price_halves(Block const& block, ParallelPlan const& plan, Selection const& selection) {
+struct Pricer::BarePass {
     Halves halves;
-    PassTime& time = halves.all;
-    HiddenBeside hidden;
     HalvesOfWaiting waiting;
+    Seconds floor;
+    double of_products = 0;  ///< weights whose gradients products leave, and other ops
+    double apart = 0;
+};
+
+Pricer::BarePass Pricer::price_bare(Block const& block, ParallelPlan const& plan, Selection const& selection) {
+    BarePass bare{.halves = {}, .waiting = {}, .floor = selection.floor};
+    PassTime& time = bare.halves.all;
+    HiddenBeside hidden;
     each_op(block, plan, selection, [&](PricedOp const& op) {
         time.gaps += op.gap;
-        waiting.add(op);
+        bare.waiting.add(op);
         hidden.add(op);
         if (op.weight > Seconds{}) {
-            halves.weight.gemm += op.weight;
-            halves.weight.gaps += framework_.kernel_gap.value;
+            bare.halves.weight.gemm += op.weight;
+            bare.halves.weight.gaps += framework_.kernel_gap.value;
         }
+        (op.op_class == OpClass::gemm ? bare.of_products : bare.apart) += op.gradients;
         switch (op.op_class) {
             case OpClass::gemm: time.gemm += op.compute; break;
             case OpClass::attention: time.attention += op.compute; break;
@@ -250,11 +222,26 @@ Pricer::Halves Pricer::price_halves(Block const& block, ParallelPlan const& plan
     time.tp += hidden.beyond(GroupKind::tensor, framework_);
     time.ep += hidden.beyond(GroupKind::expert, framework_);
     time.cp += hidden.beyond(GroupKind::context, framework_);
-    halves.weight.gaps += waiting.of_weights(selection.floor, time.total(), halves.weight.total());
-    time.waiting = std::max(Seconds{}, selection.floor - time.total());
+    return bare;
+}
+
+Pricer::Halves Pricer::halves_of(BarePass const& bare, GradientSums sums, GradientTraffic const& traffic) const {
+    Halves halves = bare.halves;
+    PassTime& time = halves.all;
+    GradientSumTime const sum =
+        gradient_sum_time(bare.of_products, bare.apart, sums, traffic, cluster_.accelerator, framework_);
+    time.gemm += sum.products;
+    halves.weight.gemm += sum.products;
+    time.streaming += sum.apart;
+    halves.weight.gaps += bare.waiting.of_weights(bare.floor, time.total(), halves.weight.total());
+    time.waiting = std::max(Seconds{}, bare.floor - time.total());
     time.gaps += time.waiting;
-    time.launched = selection.floor;
+    time.launched = bare.floor;
     return halves;
+}
+
+PassTime Pricer::price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection) {
+    return halves_of(price_bare(block, plan, selection), GradientSums::first, {}).all;
 }
 
 /// What the host takes to launch a collective of the tensor-parallel group, as a share of what it takes for a layer
@@ -287,23 +274,32 @@ Pricer::Floors Pricer::floors(Block const& block, ParallelPlan const& plan, Host
 Rerun Pricer::last_rerun() const { return framework_.early_stop.value > 0 ? Rerun::full : Rerun::to_the_end; }
 
 PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostFloor host_floor, Pass pass,
-                             Recompute rerun) {
+                             Recompute rerun, double added) {
     Floors const least = floors(block, plan, host_floor);
     Selection selection{.pass = pass,
                         .rerun = rerun,
                         .floor = pass == Pass::forward ? least.forward : least.backward,
-                        .last = last_rerun(),
-                        .sums = gradient_sums(plan)};
+                        .last = last_rerun()};
     if (rerun == Recompute::selective) selection.floor = Seconds{};
+    GradientSums const sums = gradient_sums(plan);
+    GradientTraffic const traffic = gradient_traffic(framework_, gradients_, plan);
+    double const share = sums == GradientSums::added ? added : 1;
     PricedPass priced;
-    Seconds total, weight;
+    Seconds total, weight, summed, summed_weight;
     HiddenBeside hidden;
     HalvesOfWaiting waiting;
-    each_op(block, plan, selection, [&](PricedOp const& op) {
+    each_op(block, plan, selection, [&](PricedOp op) {
         waiting.add(op);
         hidden.add(op);
         if (op.weight > Seconds{}) weight += op.weight + framework_.kernel_gap.value;
         total += op.compute + op.gap + op.exposed;
+        bool const is_product = op.op_class == OpClass::gemm;
+        GradientSumTime const sum = gradient_sum_time(is_product ? op.gradients : 0, is_product ? 0 : op.gradients,
+                                                      sums, traffic, cluster_.accelerator, framework_);
+        summed += sum.products + sum.apart;
+        summed_weight += sum.products;
+        op.compute += share * (sum.products + sum.apart);
+        op.weight += share * sum.products;
         priced.ops.push_back(op);
     });
     // Collectives of a kind share what hides them in proportion to their times.
@@ -314,9 +310,14 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
         op.hidden -= shown;
         total += shown;
     }
-    priced.waiting = std::max(Seconds{}, selection.floor - total);
+    // The mean of microbatches whose gradients are added to others, and of those whose are not.
+    auto const wait = [&](double part, Seconds pass_time, Seconds weight_time) {
+        priced.waiting += part * std::max(Seconds{}, selection.floor - pass_time);
+        priced.weight_waiting += part * waiting.of_weights(selection.floor, pass_time, weight_time);
+    };
+    wait(share, total + summed, weight + summed_weight);
+    wait(1 - share, total, weight);
     priced.launched = selection.floor;
-    priced.weight_waiting = waiting.of_weights(selection.floor, total, weight);
     if (pass == Pass::backward) std::reverse(priced.ops.begin(), priced.ops.end());
     return priced;
 }
@@ -329,13 +330,16 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     price.workspace = block.workspace;
     Floors const least = floors(block, plan, host_floor);
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
-    Halves const backward = price_halves(block, plan, {.pass = Pass::backward, .floor = least.backward});
-    price.backward = backward.all;
-    price.weight = backward.weight;
-    Halves const reduced =
-        price_halves(block, plan, {.pass = Pass::backward, .floor = least.backward, .sums = GradientSums::reduced});
-    price.reduced_backward = reduced.all;
-    price.reduced_weight = reduced.weight;
+    BarePass const backward = price_bare(block, plan, {.pass = Pass::backward, .floor = least.backward});
+    GradientTraffic const traffic = gradient_traffic(framework_, gradients_, plan);
+    auto const fill = [&](GradientSums sums, PassTime& all, PassTime& weight) {
+        Halves const halves = halves_of(backward, sums, traffic);
+        all = halves.all;
+        weight = halves.weight;
+    };
+    fill(GradientSums::added, price.backward, price.weight);
+    fill(GradientSums::first, price.first_backward, price.first_weight);
+    fill(GradientSums::reduced, price.reduced_backward, price.reduced_weight);
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
         price.kept[i] = block.kept(policy, formats_);

@@ -37,7 +37,9 @@ struct BlockPrice {
     PassTime forward;
     PassTime backward;  ///< without recompute
     PassTime weight;    ///< the part of `backward` that is weight gradients: matrix products, their gaps and waiting
-    PassTime reduced_backward;  ///< as `backward` where gradients are reduced, not summed: ZeRO 2 and 3
+    PassTime first_backward;  ///< as `backward` where gradients are not added to any before
+    PassTime first_weight;
+    PassTime reduced_backward;  ///< where they are reduced: ZeRO 2 and 3
     PassTime reduced_weight;
     std::array<PassTime, 3> rerun{};   ///< what each `Recompute` policy adds to the backward pass
     std::array<Bytes, 3> kept{};       ///< activations kept per microbatch under each policy
@@ -55,7 +57,8 @@ struct PricedOp {
     OpClass op_class = OpClass::gemm;
     Collective collective;  ///< of a communication
     Seconds compute;
-    Seconds weight;  ///< the part of `compute` that is the weight gradient
+    Seconds weight;        ///< the part of `compute` that is the weight gradient
+    double gradients = 0;  ///< weights whose gradients it leaves
     Seconds gap;
     Seconds exposed;
     Seconds hidden;
@@ -85,22 +88,27 @@ struct PricedBlocks {
 GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec const& cluster);
 /// Reduced where ZeRO splits gradients, added up where there is nobody to split them with.
 GradientSums gradient_sums(ParallelPlan const& plan);
+/// Of the microbatches of a step those whose gradients are added to others, where they are added up: all where there is
+/// a buffer for them, else all but the first of each copy of the weights.
+double added_share(KeptGradients const& kept, ParallelPlan const& plan, std::int64_t microbatches);
 
 /// Prices blocks for one cluster and framework; remembers collective curves and matrix products it has seen.
 class Pricer {
 public:
-    Pricer(ClusterSpec const& cluster, FrameworkTiming const& framework, KeptFormats const& formats = {})
-        : cluster_(cluster), framework_(framework), formats_(formats) {}
+    Pricer(ClusterSpec const& cluster, FrameworkTiming const& framework, KeptFormats const& formats = {},
+           KeptGradients const& gradients = {})
+        : cluster_(cluster), framework_(framework), formats_(formats), gradients_(gradients) {}
 
     [[nodiscard]] PricedBlocks price(BlockSet const& blocks, ParallelPlan const& plan);
     [[nodiscard]] BlockPrice price(Block const& block, ParallelPlan const& plan, HostFloor floor);
     /// The ops of one pass, or with a recompute policy other than `none` the forward ops that the backward pass runs
-    /// again. Backward ops come in reverse order.
+    /// again. Backward ops come in reverse order; of gradients that are added up the share `added` is.
     [[nodiscard]] PricedPass price_ops(Block const& block, ParallelPlan const& plan, HostFloor floor, Pass pass,
-                                       Recompute rerun = Recompute::none);
+                                       Recompute rerun = Recompute::none, double added = 1);
     CollectiveCurve const& curve(CollectiveKind kind, GroupPlacement const& group);
     [[nodiscard]] ClusterSpec const& cluster() const { return cluster_; }
     [[nodiscard]] FrameworkTiming const& framework() const { return framework_; }
+    [[nodiscard]] KeptGradients const& gradients() const { return gradients_; }
     /// After the framework's scales of matrix products changed; curves depend on the cluster alone and stay.
     void forget_products() { products_.clear(); }
 
@@ -118,18 +126,19 @@ private:
         PassTime all;
         PassTime weight;
     };
-    Halves price_halves(Block const& block, ParallelPlan const& plan, Selection const& selection);
-    PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection) {
-        return price_halves(block, plan, selection).all;
-    }
+    /// A pass without what its gradients are added to and without its waiting for the host.
+    struct BarePass;
+    BarePass price_bare(Block const& block, ParallelPlan const& plan, Selection const& selection);
+    [[nodiscard]] Halves halves_of(BarePass const& bare, GradientSums sums, GradientTraffic const& traffic) const;
+    PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
     [[nodiscard]] Rerun last_rerun() const;
     [[nodiscard]] Floors floors(Block const& block, ParallelPlan const& plan, HostFloor host_floor) const;
-    Product kernel(Op const& op, Pass pass, GradientSums sums, GradientFormat format);
     Product lone_kernel(Op const& op, Pass pass);
 
     ClusterSpec const& cluster_;
     FrameworkTiming const& framework_;
     KeptFormats formats_;
+    KeptGradients gradients_;
     std::map<std::array<std::int64_t, 9>, CollectiveCurve> curves_;
     std::map<std::array<std::int64_t, 7>, Product> products_;
 };

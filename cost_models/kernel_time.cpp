@@ -198,19 +198,25 @@ Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator
     return {};
 }
 
-Seconds gradient_sum_time(Op const& op, GradientSums sums, GradientFormat format, AcceleratorProfile const& accelerator,
-                          FrameworkTiming const& framework) {
-    if (!op.in(Pass::backward) || products_of_backward(op) < 2) return {};
-    double const sent = sent_gradient_bytes(framework, format);
-    double bytes = summed_gradient_bytes(framework, format);
-    if (sums == GradientSums::reduced) bytes = sent > 2 ? std::min(bytes, 2 + sent) : 0;
-    auto const summed = [&](std::int64_t groups, std::int64_t n, std::int64_t k) {
-        double const weights = static_cast<double>(groups) * static_cast<double>(n) * static_cast<double>(k);
-        return weights * bytes * units::B / streaming_rate(accelerator, framework);
+double weights_with_gradients(Op const& op) {
+    if (!op.in(Pass::backward)) return 0;
+    if (auto const* s = std::get_if<Streaming>(&op.what)) return s->weights;
+    if (products_of_backward(op) < 2) return 0;
+    auto const weights = [](std::int64_t groups, std::int64_t n, std::int64_t k) {
+        return static_cast<double>(groups) * static_cast<double>(n) * static_cast<double>(k);
     };
-    if (auto const* g = std::get_if<Gemm>(&op.what)) return summed(1, g->n, g->k);
+    if (auto const* g = std::get_if<Gemm>(&op.what)) return weights(1, g->n, g->k);
     auto const* grouped = std::get_if<GroupedGemm>(&op.what);
-    return grouped != nullptr ? summed(grouped->groups, grouped->n, grouped->k) : Seconds{};
+    return grouped != nullptr ? weights(grouped->groups, grouped->n, grouped->k) : 0;
+}
+
+GradientSumTime gradient_sum_time(double of_products, double apart, GradientSums sums, GradientTraffic const& traffic,
+                                  AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
+    if (sums == GradientSums::first) return {};
+    bool const added = sums == GradientSums::added;
+    BytesPerSecond const rate = streaming_rate(accelerator, framework);
+    return {.products = of_products * (added ? traffic.added : traffic.reduced) * units::B / rate,
+            .apart = apart * (added ? traffic.added_apart : traffic.reduced_apart) * units::B / rate};
 }
 
 namespace {

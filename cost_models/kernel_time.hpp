@@ -2,6 +2,7 @@
 
 #include "core/ops/op.hpp"
 #include "core/spec/framework_profile.hpp"
+#include "core/spec/gradient_bytes.hpp"
 #include "core/spec/hardware_profile.hpp"
 
 namespace sextant {
@@ -46,12 +47,19 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
 /// The part of a matrix product's backward pass that is the gradient of its weights; zero for a frozen weight and any
 /// other op.
 Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
-/// What becomes of the weight gradients of a microbatch: they are added to those before, or (from ZeRO 2 on) reduced.
-enum class GradientSums : std::uint8_t { added, reduced };
-/// To move the weight gradient of one microbatch where it is wanted: `gradient_sum_bytes` a weight where it is added;
-/// where it is reduced in more than two bytes, what it takes to widen it, unless adding takes less.
-Seconds gradient_sum_time(Op const& op, GradientSums sums, GradientFormat format, AcceleratorProfile const& accelerator,
-                          FrameworkTiming const& framework);
+/// What becomes of the weight gradients of a microbatch: they are the first, and stay as they are; they are added to
+/// those before; or (from ZeRO 2 on) they are reduced.
+enum class GradientSums : std::uint8_t { first, added, reduced };
+/// Weights whose gradients an op leaves in the backward pass; none of frozen ones.
+double weights_with_gradients(Op const& op);
+/// Moves the gradients of so many weights of one microbatch where they are wanted, by products, or `apart` by other
+/// ops, at the rate of streaming kernels.
+struct GradientSumTime {
+    Seconds products;
+    Seconds apart;
+};
+GradientSumTime gradient_sum_time(double of_products, double apart, GradientSums sums, GradientTraffic const& traffic,
+                                  AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
 
 /// Kernels that one pass of the op launches.
 std::int64_t kernel_count(Op const& op, Pass pass);

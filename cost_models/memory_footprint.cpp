@@ -1,6 +1,7 @@
 #include "cost_models/memory_footprint.hpp"
 
 #include "core/graph/step_graph.hpp"
+#include "core/spec/gradient_bytes.hpp"
 #include "core/spec/kernel_catalog.hpp"
 #include "core/spec/working_format.hpp"
 #include "cost_models/fsdp_memory.hpp"
@@ -101,22 +102,15 @@ double expert_shards(ParallelPlan const& plan) {
 
 namespace {
 
-/// Whether gradients leave the device as they are made.
-bool offloads_gradients(ParallelPlan const& plan, FrameworkMemory const& framework) {
-    return offloads_optimizer(plan) && framework.offloads_gradients.value > 0;
-}
-
 /// Before sharding and offload.
 StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& plan) {
     // In bf16 throughout, whatever a framework keeps for other optimizers.
-    if (plan.optimizer == Optimizer::adamw_pure_bf16) return {.weights = 2, .gradients = 2, .optimizer = 2 * 2};
+    double const gradient = kept_gradients(framework).bytes(plan);
+    if (plan.optimizer == Optimizer::adamw_pure_bf16) return {.weights = 2, .gradients = gradient, .optimizer = 2 * 2};
     // In fp32 throughout: weights, gradients and AdamW's moments, and no other copy of the weights.
     if (working_bytes(plan.precision) > 2)
-        return {.weights = 4, .gradients = 4, .optimizer = 8 - optimizer_saving(plan.optimizer)};
+        return {.weights = 4, .gradients = gradient, .optimizer = 8 - optimizer_saving(plan.optimizer)};
     bool const fp16 = plan.precision == Precision::fp16;
-    double gradient = fp16 ? framework.fp16_gradient_bytes.value : framework.gradient_bytes.value;
-    // What is added up in bf16 is not wider than the weights that it is for.
-    if (plan.gradients == GradientFormat::bf16) gradient = std::min(gradient, framework.weight_bytes.value);
     double const master =
         (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) - optimizer_saving(plan.optimizer);
     return {.weights = framework.weight_bytes.value, .gradients = gradient, .optimizer = std::max(0.0, master)};
@@ -133,7 +127,7 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
         bytes.host = bytes.optimizer;
         bytes.optimizer = 0;
     }
-    if (offloads_gradients(plan, framework)) {
+    if (kept_gradients(framework).leave(plan)) {
         bytes.host += bytes.gradients;
         bytes.gradients = 0;
     }
@@ -199,7 +193,7 @@ Bytes standing_buffers(StageLoad const& load, ParallelPlan const& plan, Framewor
     // Buckets of replicas: what ZeRO 2 and 3 reduce is gone with the layer.
     if (plan.zero <= 1) total += framework.bucket_bytes.value * with_copies(load.parameters, plan).total() * B;
     // Gradients of the layer at work, on their way.
-    if (plan.zero <= 1 && offloads_gradients(plan, framework)) total += 2 * load.largest_layer.total() * B;
+    if (plan.zero <= 1 && kept_gradients(framework).leave(plan)) total += 2 * load.largest_layer.total() * B;
     total += cast_weights(load, plan, framework);
     if (shards_units(plan, framework)) return total;
     if (plan.zero >= 3 && !scans_layers(framework)) total += gathered_ends(load, plan);

@@ -174,8 +174,12 @@ ClosedForm::ClosedForm(ModelSpec const& model, Workload const& workload, Cluster
       cluster_(cluster),
       framework_(framework),
       timing_(timing_for(framework, cluster.accelerator.generation, precision)),
-      pricer_(cluster, timing_, kept_formats(framework.memory)) {
+      pricer_(cluster, timing_, kept_formats(framework.memory), kept_gradients(framework.memory)) {
     static_cast<void>(cluster.accelerator.peak_of(precision));  // a device without it is an error
+}
+
+double ClosedForm::added_share(ParallelPlan const& plan) const {
+    return sextant::added_share(pricer_.gradients(), plan, microbatches(plan, workload_));
 }
 
 ShapeCost ClosedForm::price_shape(ParallelPlan const& plan) {
@@ -209,7 +213,8 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     StageCost stage;
     stage.first = run.first;
     stage.count = run.count;
-    ChunkCost const passes = passes_of(shape, run.content, plan, recomputed_share(plan, run.content.layers));
+    double const added = added_share(plan);
+    ChunkCost const passes = passes_of(shape, run.content, plan, recomputed_share(plan, run.content.layers), added);
     double const mean = 1 / as_double(layout.stages.copies);
     stage.forward = mean * passes.forward;
     stage.backward = mean * passes.backward;
@@ -219,7 +224,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
         StageContent const ends{.layers_of_kind = std::vector<std::int64_t>(run.content.layers_of_kind.size(), 0),
                                 .embedding = run.content.embedding,
                                 .head = run.content.head};
-        ChunkCost const of_ends = passes_of(shape, ends, plan, 0);
+        ChunkCost const of_ends = passes_of(shape, ends, plan, 0, added);
         stage.forward_ends = mean * of_ends.forward.total();
         stage.backward_ends = mean * (of_ends.backward.total() + of_ends.rerun.total());
     }
@@ -278,7 +283,8 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         for (std::size_t c = 0; c < chunks.size(); ++c) {
             bool const repeats = c > 0 && chunks[c] == chunks[c - 1] && again[c] == again[c - 1];
             double const share = again[c] == 0 ? 0 : as_double(again[c]) / as_double(chunks[c].layers);
-            pipeline.chunks.push_back(repeats ? pipeline.chunks.back() : passes_of(shape, chunks[c], plan, share));
+            pipeline.chunks.push_back(repeats ? pipeline.chunks.back()
+                                              : passes_of(shape, chunks[c], plan, share, added_share(plan)));
         }
     }
     for (StageCost& stage : pipeline.stages)

@@ -114,6 +114,8 @@ public:
     [[nodiscard]] Workload const& workload() const { return workload_; }
     [[nodiscard]] ClusterSpec const& cluster() const { return cluster_; }
     [[nodiscard]] FrameworkProfile const& framework() const { return framework_; }
+    /// Of the microbatches of a plan, those whose gradients are added to others.
+    [[nodiscard]] double added_share(ParallelPlan const& plan) const;
 
 private:
     struct StageRun {

@@ -6,15 +6,20 @@
 
 namespace sextant {
 
-ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share) {
+ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share,
+                    double added) {
     ChunkCost cost;
     cost.kept = kept_of(shape, content, plan, share);
     cost.offloaded = kept_of(shape, content, plan, share, Activations::offloaded);
     auto const policy = static_cast<std::size_t>(plan.recompute);
     bool const reduced = gradient_sums(plan) == GradientSums::reduced;
     auto const add_backward = [&](double n, BlockPrice const& price) {
-        cost.backward += n * (reduced ? price.reduced_backward : price.backward);
-        cost.weight += n * (reduced ? price.reduced_weight : price.weight);
+        double const part = reduced ? n : n * added;
+        cost.backward += part * (reduced ? price.reduced_backward : price.backward);
+        cost.weight += part * (reduced ? price.reduced_weight : price.weight);
+        if (reduced || added == 1) return;
+        cost.backward += (n - part) * price.first_backward;
+        cost.weight += (n - part) * price.first_weight;
     };
     for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
         double const n = static_cast<double>(content.layers_of_kind[k]);

@@ -25,18 +25,14 @@ struct CallShape {
     Bytes bytes;
 };
 
-/// What a framework sends of a gradient or weight; in fp32 and tf32 no less than all of it.
-double sent_bytes(double usual, ParallelPlan const& plan) {
-    double const working = working_bytes(plan.precision);
-    return working > 2 ? std::max(usual, working) : usual;
+double gradient_sent(ParallelPlan const& plan, DataParallelCurves const& curves, FrameworkTiming const& f) {
+    return gradient_traffic(f, curves.gradients, plan).sent;
 }
 
-double gradient_sent(ParallelPlan const& plan, FrameworkTiming const& f) {
-    return sent_bytes(sent_gradient_bytes(f, gradient_format(plan)), plan);
-}
-
+/// What a framework sends of a weight; in fp32 and tf32 no less than all of it.
 double weight_sent(ParallelPlan const& plan, FrameworkTiming const& f) {
-    return sent_bytes(f.weight_bytes_sent.value, plan);
+    double const working = working_bytes(plan.precision);
+    return working > 2 ? std::max(f.weight_bytes_sent.value, working) : f.weight_bytes_sent.value;
 }
 
 /// Hands the calls for one kind of parameters to `sink(shape, curve)`.
@@ -49,6 +45,7 @@ struct CallBuilder {
     Bytes frozen;
     double layers;
     bool in_units;
+    double gradient;  ///< bytes sent of it
 
     void add(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter,
              std::int64_t ranks, std::int64_t stride) const {
@@ -75,7 +72,6 @@ struct CallBuilder {
                   bytes_per_parameter * parameters / layers * B + frozen / layers, g.shard, g.stride);
     }
     void build(ParallelPlan const& plan, FrameworkTiming const& f) const {
-        double const gradient = gradient_sent(plan, f);
         double const weight = weight_sent(plan, f);
         if (plan.zero == 0 || g.shard == 1) {
             add(Moment::backward_last, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
@@ -102,6 +98,7 @@ struct CallBuilder {
 template <class Sink>
 void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
                FrameworkTiming const& f, Sink sink) {
+    double const gradient = gradient_sent(plan, curves, f);
     if (curves.dense.gather != nullptr)
         CallBuilder<Sink>{sink,
                           curves.dense,
@@ -109,7 +106,8 @@ void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurv
                           load.parameters.dense,
                           frozen_dense_bytes(load.frozen, plan),
                           std::max(1.0, load.layers),
-                          curves.in_units}
+                          curves.in_units,
+                          gradient}
             .build(plan, f);
     if (curves.expert.gather != nullptr)
         CallBuilder<Sink>{sink,
@@ -118,7 +116,8 @@ void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurv
                           load.parameters.expert,
                           frozen_expert_bytes(load.frozen, plan),
                           std::max(1.0, load.moe_layers),
-                          curves.in_units}
+                          curves.in_units,
+                          gradient}
             .build(plan, f);
 }
 
@@ -149,25 +148,41 @@ constexpr double host_update_bytes = 28;  // fp32 AdamW: read 16, write 12
 constexpr double pure_bf16_update_bytes = 4 * 2 + 3 * 2;
 
 /// Bytes that the update of one parameter reads and writes where its state lies.
-double update_bytes(ParallelPlan const& plan, FrameworkTiming const& f) {
+double update_bytes(ParallelPlan const& plan, KeptGradients const& kept, FrameworkTiming const& f) {
     if (plan.optimizer == Optimizer::adamw_pure_bf16) return pure_bf16_update_bytes;
     if (offloads_optimizer(plan)) return host_update_bytes;
     // What is not held is neither read nor written.
-    double const narrower = f.gradient_bytes_sent.value - gradient_sent(plan, f);
-    return std::max(0.0, f.optimizer_bytes_per_parameter.value - narrower - 2 * optimizer_saving(plan.optimizer));
+    double const narrower = f.gradient_bytes_sent.value - gradient_traffic(f, kept, plan).sent;
+    // An fp32 copy of fp16 gradients is written, scaled in place and read. Source: Megatron-Core, optimizer.py.
+    double const copied = plan.precision == Precision::fp16 ? 4 * kept.fp16_copy_bytes : 0;
+    return std::max(0.0, f.optimizer_bytes_per_parameter.value - narrower - 2 * optimizer_saving(plan.optimizer)) +
+           copied;
+}
+
+/// Bytes that gradients move in a step beside their sums and their update: a buffer of them is zeroed, and the norm
+/// that they are clipped by reads those that a rank updates. Source: Megatron-Core, param_and_grad_buffer.py
+/// (zero_grad) and clip_grads.py; PyTorch's `set_to_none` writes nothing.
+double gradient_passes(StageLoad const& load, double updated, ParallelPlan const& plan, KeptGradients const& kept) {
+    double const zeroed = plan.zero >= 2 ? updated : load.parameters.total();
+    constexpr double widest = 4;  // what is kept in more is two copies
+    return kept.bytes(plan) * (kept.buffered() ? zeroed : 0) + std::min(widest, kept.bytes(plan)) * updated;
 }
 
 /// Bytes between device and host for the update of one parameter whose optimizer state is in host memory: gradients go,
-/// weights come back; weights go, too, where no fp32 copy of them is there.
-double offloaded_update_bytes(ParallelPlan const& plan, FrameworkTiming const& f) {
+/// weights come back; weights go, too, where no fp32 copy of them is there. Gradients that ZeRO splits and that leave
+/// as they are made go down in every microbatch, and those before come up for being added to. Source: DeepSpeed,
+/// stage_1_and_2.py, async_accumulate_grad_in_cpu_via_gpu.
+double offloaded_update_bytes(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
+                              FrameworkTiming const& f) {
     double const weights = plan.optimizer == Optimizer::adamw_pure_bf16 ? 2 : 1;
-    return gradient_sent(plan, f) + weights * weight_sent(plan, f);
+    double const times = plan.zero >= 2 && curves.gradients.leave(plan) ? 2 * load.microbatches - 1 : 1;
+    return times * gradient_sent(plan, curves, f) + weights * weight_sent(plan, f);
 }
 
 /// Bytes of one layer's gradients that the two copies of a stage all-reduce.
 Bytes exchanged_by_copies(double parameters, double shards, double layers, ParallelPlan const& plan,
-                          FrameworkTiming const& f) {
-    return gradient_sent(plan, f) * parameters / (plan.zero >= 1 ? shards : 1) / layers * B;
+                          DataParallelCurves const& curves, FrameworkTiming const& f) {
+    return gradient_sent(plan, curves, f) * parameters / (plan.zero >= 1 ? shards : 1) / layers * B;
 }
 
 /// All-reduce of the gradients between the two copies of a stage, layer by layer; zero where there is one.
@@ -175,7 +190,7 @@ Seconds exchange_of_copies(StageLoad const& load, ParallelPlan const& plan, Data
                            FrameworkTiming const& f) {
     if (curves.copies == nullptr) return {};
     auto const time = [&](double parameters, double shards, double layers) {
-        Bytes const bytes = exchanged_by_copies(parameters, shards, layers, plan, f);
+        Bytes const bytes = exchanged_by_copies(parameters, shards, layers, plan, curves, f);
         return bytes > Bytes{} ? layers * curves.copies->time(bytes) : Seconds{};
     };
     return time(load.parameters.dense, dense_shards(plan), std::max(1.0, load.layers)) +
@@ -209,6 +224,7 @@ Group group_curves(GroupPlacement const& all, double shards, Pricer& pricer) {
 
 DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer) {
     DataParallelCurves curves;
+    curves.gradients = pricer.gradients();
     ClusterSpec const& cluster = pricer.cluster();
     if (plan.dp * plan.cp > 1)
         curves.dense = group_curves(place(GroupKind::data, plan, cluster), dense_shards(plan), pricer);
@@ -225,7 +241,7 @@ Seconds exchange_of_ends(StageLoad const& load, ParallelPlan const& plan, DataPa
                          FrameworkTiming const& f) {
     if (load.shared_embedding <= 0 || curves.ends == nullptr) return {};
     double const held = load.shared_embedding / (plan.zero >= 2 ? dense_shards(plan) : 1);
-    return curves.ends->time(gradient_sent(plan, f) * held * B);
+    return curves.ends->time(gradient_sent(plan, curves, f) * held * B);
 }
 
 Seconds DataParallelCalls::at(DataParallelMoment moment) const {
@@ -249,7 +265,7 @@ DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const&
                    .latency = curve.latency(call.bytes)});
     });
     auto const exchange = [&](double parameters, double shards, double layers, GroupKind group) {
-        Bytes const bytes = exchanged_by_copies(parameters, shards, layers, plan, f);
+        Bytes const bytes = exchanged_by_copies(parameters, shards, layers, plan, curves, f);
         if (bytes > Bytes{})
             calls.add({.moment = Moment::backward_last,
                        .kind = CollectiveKind::all_reduce,
@@ -342,13 +358,15 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     double const dense_ranks = plan.zero >= 1 ? dense_shards(plan) : 1;
     double const expert_ranks = plan.zero >= 1 ? expert_shards(plan) : 1;
     double const updated = load.parameters.dense / dense_ranks + load.parameters.expert / expert_ranks;
+    BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;
+    time.optimizer = gradient_passes(load, updated, plan, curves.gradients) * B / memory;
+    double const update = update_bytes(plan, curves.gradients, f);
     if (offloads_optimizer(plan)) {
-        time.offload = offloaded_update_bytes(plan, f) * updated * B / accelerator.host_bandwidth.value +
-                       update_bytes(plan, f) * updated * B / accelerator.host_update().value;
+        time.offload = offloaded_update_bytes(load, plan, curves, f) * updated * B / accelerator.host_bandwidth.value +
+                       update * updated * B / accelerator.host_update().value;
         return time;
     }
-    BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;
-    time.optimizer = update_bytes(plan, f) * updated * B / memory;
+    time.optimizer += update * updated * B / memory;
     if (plan.optimizer == Optimizer::muon)
         time.optimizer += orthogonalization_time(load.parameters, dense_ranks, expert_ranks, accelerator, f);
     return time;

@@ -14,7 +14,7 @@ namespace sextant {
 /// What data parallelism and the optimizer add to one step of one stage.
 struct DataParallelTime {
     Seconds exposed;    ///< communication that compute does not hide
-    Seconds optimizer;  ///< update kernels
+    Seconds optimizer;  ///< update kernels, and what gradients move beside them
     Seconds offload;    ///< transfers and the update on the host
 };
 
@@ -34,6 +34,7 @@ struct DataParallelCurves {
     /// Weights are sharded again after every backward pass, with ZeRO 2, too, and replicas of shards reduce in each
     /// (PyTorch's FSDP: SHARD_GRAD_OP, HYBRID_SHARD, fully_shard).
     bool in_units = false;
+    KeptGradients gradients{};
     CollectiveCurve const* copies = nullptr;  ///< between the two copies of a stage, of a pipeline that runs both ways
     CollectiveCurve const* ends = nullptr;    ///< between the first and the last stage of a pipeline
 };

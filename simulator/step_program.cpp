@@ -126,7 +126,8 @@ BlockProgram write_block(StepProgram& program, Block const& block, ClosedForm& f
     using Half = PassWriter::Half;
     BlockProgram result;
     result.forward = writer.write(form.pricer().price_ops(block, plan, floor, Pass::forward), Half::whole, false);
-    PricedPass const backward = form.pricer().price_ops(block, plan, floor, Pass::backward);
+    PricedPass const backward =
+        form.pricer().price_ops(block, plan, floor, Pass::backward, Recompute::none, form.added_share(plan));
     result.backward = writer.write(backward, Half::whole, false);
     result.backward_input = writer.write(backward, Half::input, false);
     result.backward_weight = writer.write(backward, Half::weight, false);

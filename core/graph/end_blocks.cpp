@@ -45,6 +45,14 @@ Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, Sequence
     BlockBuilder b("embedding", model, plan, sequence);
     auto const tokens = static_cast<double>(b.tokens);
     b.streaming("lookup", 4 * tokens * static_cast<double>(table_width(model)), 1.5);
+    // The gradient of the whole table is zeroed, whatever rows the tokens add to, in the working precision. Source:
+    // PyTorch, embedding_dense_backward; Megatron-Core's VocabParallelEmbedding calls it.
+    auto const rows = static_cast<double>(padded_vocabulary(model.vocab, plan) / plan.tp);
+    double const weights = rows * static_cast<double>(table_width(model));
+    b.block.ops.push_back(
+        {.name = "embedding gradient",
+         .what = Streaming{.forward = {}, .backward = 2 * weights * units::B, .counted = true, .weights = weights},
+         .passes = Passes::backward});
     b.leave_tensor_region("embedding out", Precision::bf16);
     if (model.embedding_width > 0) {
         Precision const precision = is_narrow(plan.precision) ? Precision::bf16 : plan.precision;

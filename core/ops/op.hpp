@@ -83,6 +83,7 @@ struct Streaming {
     Bytes backward;
     std::int64_t kernels = 1;  ///< launches when nothing is fused (backward: the same number)
     bool counted = false;      ///< pass by pass: no framework takes more (`FrameworkTiming::activation_passes`)
+    double weights = 0;        ///< whose gradients the backward pass writes, apart from those before
 };
 
 enum class CollectiveKind : std::uint8_t {

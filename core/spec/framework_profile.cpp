@@ -62,17 +62,6 @@ void move_to(FrameworkProfile& framework, Release release) {
     releases.at = nearest;
 }
 
-double sent_gradient_bytes(FrameworkTiming const& framework, GradientFormat format) {
-    double const usual = framework.gradient_bytes_sent.value;
-    return format == GradientFormat::bf16 ? std::min(usual, 2.0) : usual;
-}
-
-double summed_gradient_bytes(FrameworkTiming const& framework, GradientFormat format) {
-    double const usual = framework.gradient_sum_bytes.value;
-    bool const narrowed = sent_gradient_bytes(framework, format) < framework.gradient_bytes_sent.value;
-    return narrowed ? std::min(usual, 2.0) : usual;  // read and written in place of written
-}
-
 FrameworkTiming const& timing_for(FrameworkProfile const& framework, std::string const& generation,
                                   std::string const& precision) {
     // The generation weighs more than the precision: constants move more between machines than between number formats.

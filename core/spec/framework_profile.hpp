@@ -188,11 +188,6 @@ void move_to(FrameworkProfile& framework, Release release);
 /// How another release is asked for: "megatron:release=YY.MM for another of 24.03 to 26.02"; likewise.
 std::string other_releases(FrameworkProfile const& framework);
 
-/// Bytes a gradient of a plan is sent in, and what adding one to those before moves: as the framework's, or of bf16
-/// where the plan asks for that and the framework uses more.
-double sent_gradient_bytes(FrameworkTiming const& framework, GradientFormat format);
-double summed_gradient_bytes(FrameworkTiming const& framework, GradientFormat format);
-
 /// The entry for this device generation and precision; more specific entries win. @throws InputError if even "*" is
 /// missing.
 FrameworkTiming const& timing_for(FrameworkProfile const& framework, std::string const& generation,

@@ -176,6 +176,7 @@ TEST_CASE("price: adding a microbatch's gradients moves their bytes, unless each
     CHECK((price.backward.total() - without).base() == Approx(6 * weights / rate));
     CHECK((price.weight.total() - price.reduced_weight.total()).base() == Approx(6 * weights / rate));
     CHECK(price.reduced_backward.total() == without);
+    CHECK(price.first_backward.total() == without);
     framework.gradient_bytes_sent = known(3.0);
     BlockPrice const widened = Pricer(machine, framework).price(layer, {}, HostFloor::none);
     CHECK((widened.reduced_backward.total() - without).base() == Approx(5 * weights / rate));
@@ -189,6 +190,69 @@ TEST_CASE("price: adding a microbatch's gradients moves their bytes, unless each
                 sum += op.compute + op.gap;
             CHECK(sum.base() == Approx((reduced ? price.reduced_backward : price.backward).total().base()));
         }
+}
+
+TEST_CASE("price: the embedding's gradient is zeroed whole, read again and added to the others", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    ModelSpec model = llama(1024, 8, 8, 1, 4096);
+    double const rows = 128.0 * 512;
+    model.vocab = 128 * 512;
+    double const rate = machine.accelerator.memory_bandwidth.value.base() * machine.accelerator.memory_efficiency.value;
+    FrameworkTiming framework = neutral_timing();
+    framework.gradient_sum_bytes = known(6.0);
+    framework.gradient_bytes_sent = known(4.0);
+    auto const backward = [&](KeptGradients const& kept, ParallelPlan const& plan) {
+        Pricer pricer(machine, framework, {}, kept);
+        return pricer.price(build_embedding(model, plan, 1024), plan, HostFloor::none);
+    };
+    // Tokens: a gradient of 2 bytes read, one of the table read and written. The table: 2 bytes zeroed.
+    double const launches = 2 * machine.accelerator.launch_latency.value.base();
+    double const lookup = 6 * 1024.0 * 1024 / rate + launches;
+    KeptGradients const main{.usual_bytes = 4, .weight_bytes = 2};
+    BlockPrice const added = backward(main, {});
+    CHECK(added.first_backward.total().base() == Approx(lookup + 2 * rows * 1024 / rate));
+    // Main gradients: 2 bytes read, 4 read and written. PyTorch's: the three accesses that products take, too.
+    CHECK(added.backward.total().base() == Approx(lookup + (2 + 10) * rows * 1024 / rate));
+    CHECK(backward({}, {}).backward.total().base() == Approx(lookup + (2 + 6) * rows * 1024 / rate));
+    // Reduced in fp32: 2 bytes read, 4 written.
+    CHECK(added.reduced_backward.total().base() == Approx(lookup + (2 + 6) * rows * 1024 / rate));
+    // Half of the table on each of two ranks; nothing of one that is frozen.
+    CHECK(backward(main, {.tp = 2}).backward.streaming.base() == Approx(lookup + 12 * rows / 2 * 1024 / rate));
+    ParallelPlan frozen;
+    frozen.adapters = {.rank = 16, .targets = adapter_targets_from("all", "test"), .base = BaseWeights::bf16};
+    CHECK(backward(main, frozen).backward.total() == Seconds{});
+}
+
+TEST_CASE("price: passes of which some microbatches' gradients are added to others are the mean of these", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming framework = neutral_timing();
+    framework.gradient_sum_bytes = known(6.0);
+    ParallelPlan const plan;
+    Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, plan, 1024);
+    Seconds const free = Pricer(machine, framework).price(layer, plan, HostFloor::none).first_backward.total();
+    Seconds const summed = Pricer(machine, framework).price(layer, plan, HostFloor::none).backward.total();
+    for (double const floor : {0.0, 0.5, 2.0}) {  // none, between the two passes, longer than both
+        framework.host_floor_backward = known(free + floor * (summed - free));
+        Pricer pricer(machine, framework);
+        BlockPrice const price = pricer.price(layer, plan, HostFloor::per_layer);
+        PricedPass const ops = pricer.price_ops(layer, plan, HostFloor::per_layer, Pass::backward, {}, 0.75);
+        Seconds total = ops.waiting, weight = ops.weight_waiting;
+        for (PricedOp const& op : ops.ops) {
+            total += op.compute + op.gap + op.exposed;
+            weight += op.weight;
+        }
+        auto const mean = [](Seconds all, Seconds first) { return Approx((0.75 * all + 0.25 * first).base()); };
+        CHECK(total.base() == mean(price.backward.total(), price.first_backward.total()));
+        CHECK(weight.base() == mean(price.weight.total(), price.first_weight.total()));
+    }
+}
+
+TEST_CASE("added_share: all microbatches where there is a buffer, all but the first of each copy of the weights else") {
+    KeptGradients const buffer{.usual_bytes = 4, .weight_bytes = 2};
+    CHECK(added_share(buffer, {}, 1) == 1);
+    CHECK(added_share({}, {}, 1) == 0);
+    CHECK(added_share({}, {}, 4) == 0.75);
+    CHECK(added_share({}, {.pp = 4, .schedule = Schedule::dualpipe}, 8) == 0.75);
 }
 
 TEST_CASE("price: where recompute stops early, it leaves out the last product and what is sent of it") {

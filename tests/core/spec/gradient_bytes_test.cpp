@@ -1,0 +1,57 @@
+#include "core/spec/gradient_bytes.hpp"
+
+#include "core/spec/hardware_catalog.hpp"
+#include "tests/catch.hpp"
+
+using namespace sextant;
+
+namespace {
+
+struct Of {
+    explicit Of(char const* framework, ParallelPlan const& plan = {}) {
+        FrameworkProfile const profile = find_framework(framework, "test");
+        kept = kept_gradients(profile.memory);
+        traffic = gradient_traffic(timing_for(profile, "hopper", plan.precision), kept, plan);
+    }
+    KeptGradients kept;
+    GradientTraffic traffic{};
+};
+
+}  // namespace
+
+TEST_CASE("gradients in fp16 are sent and added in the bytes that they are kept in") {
+    ParallelPlan const fp16{.precision = Precision::fp16};
+    CHECK(Of("megatron").traffic.sent == 4);
+    CHECK(Of("megatron").traffic.added == 6);  // the fp32 sum is read and written in place of 16 bits
+    Of const megatron("megatron", fp16);
+    CHECK(megatron.kept.bytes(fp16) == 2);
+    CHECK(megatron.traffic.sent == 2);
+    CHECK(megatron.traffic.added == 2);
+    CHECK(megatron.traffic.reduced == 0);       // as wide as they are sent
+    CHECK(megatron.kept.fp16_copy_bytes == 4);  // what its optimizer makes of them
+    // Two bytes and an fp32 copy of four are kept; two are sent.
+    CHECK(Of("deepspeed", fp16).kept.bytes(fp16) == 6);
+    CHECK(Of("deepspeed", fp16).traffic.sent == 2);
+    CHECK(Of("pytorch", fp16).traffic.sent == 4);
+    // Four-byte products have nothing to widen.
+    CHECK(Of("megatron", {.precision = Precision::fp32}).traffic.reduced == 0);
+    CHECK(Of("deepspeed", {.precision = Precision::fp32}).traffic.sent == 4);
+}
+
+TEST_CASE("main gradients are a buffer where they are wider than the weights, else PyTorch's .grad") {
+    for (char const* const framework : {"megatron", "nanotron", "generic"})
+        CHECK(Of(framework).kept.buffered());
+    for (char const* const framework : {"pytorch", "transformers", "fsdp", "torchtitan", "deepspeed", "maxtext"})
+        CHECK_FALSE(Of(framework).kept.buffered());
+}
+
+TEST_CASE("a gradient that no product adds is read again, and the sum with it") {
+    CHECK(Of("megatron").traffic.added_apart == 2 + 4 + 4);
+    CHECK(Of("megatron", {.gradients = GradientFormat::bf16}).traffic.added_apart == 2 + 2 + 2);
+    CHECK(Of("nanotron").traffic.added_apart == 2 + 4 + 4);
+    CHECK(Of("deepspeed").traffic.added_apart == 2 + 2 + 2);  // so are those of products
+    CHECK(Of("pytorch").traffic.added_apart == 4 + 4 + 4);
+    CHECK(Of("maxtext").traffic.added_apart == 0);  // one microbatch
+    CHECK(Of("megatron").traffic.reduced_apart == 2 + 4);
+    CHECK(Of("deepspeed").traffic.reduced_apart == 0);
+}

@@ -1,0 +1,72 @@
+#include "simulator/data_parallel.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+constexpr double parameters = 1e9;
+
+DataParallelTime time_of(ParallelPlan const& plan, KeptGradients const& kept, double microbatches = 1) {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming timing = neutral_timing();  // 30 bytes an update, of them 4 of a gradient
+    Pricer pricer(machine, timing, {}, kept);
+    StageLoad load;
+    load.parameters.dense = parameters;
+    load.layers = 32;
+    load.microbatches = microbatches;
+    return data_parallel_time(load, plan, {}, data_parallel_curves(plan, pricer), machine.accelerator, timing);
+}
+
+double bytes_of(Seconds time) { return time.base() * 3.35e12 * 0.9 / parameters; }
+
+KeptGradients const main_gradients{
+    .usual_bytes = 4, .fp16_bytes = 2, .weight_bytes = 2, .fp16_copy_bytes = 4, .to_host = Switch::off};
+
+}  // namespace
+
+TEST_CASE("data_parallel_time: a buffer of gradients is zeroed whole, the norm reads those that a rank updates",
+          "[INV-24]") {
+    ParallelPlan plan{.dp = 64};
+    CHECK(bytes_of(time_of(plan, main_gradients).optimizer) == Approx(30 + 4 + 4));
+    CHECK(bytes_of(time_of(plan, {}).optimizer) == Approx(30 + 4));  // freed: nothing to zero
+    plan.zero = 1;
+    CHECK(bytes_of(time_of(plan, main_gradients).optimizer) == Approx((30 + 4) / 64.0 + 4));
+    CHECK(bytes_of(time_of(plan, {}).optimizer) == Approx((30 + 4) / 64.0));
+    plan.zero = 2;  // the buffer is split, too
+    CHECK(bytes_of(time_of(plan, main_gradients).optimizer) == Approx((30 + 4 + 4) / 64.0));
+}
+
+TEST_CASE("data_parallel_time: gradients in fp16 are exchanged in two bytes and updated from a copy in fp32",
+          "[INV-24]") {
+    ParallelPlan plan{.dp = 64};
+    Seconds const wide = time_of(plan, main_gradients).exposed;
+    plan.gradients = GradientFormat::bf16;
+    Seconds const narrow = time_of(plan, main_gradients).exposed;
+    plan.gradients = GradientFormat::usual;
+    plan.precision = Precision::fp16;
+    DataParallelTime const fp16 = time_of(plan, main_gradients);
+    CHECK(fp16.exposed == narrow);
+    CHECK(fp16.exposed < wide);
+    // An update of 28 bytes reads a gradient of 2; the copy is written, read, written and read: 16. Zeroed 2, norm 2.
+    CHECK(bytes_of(fp16.optimizer) == Approx(28 + 16 + 2 + 2));
+}
+
+TEST_CASE("data_parallel_time: gradients that leave as they are made go to the host in every microbatch, and back",
+          "[INV-24]") {
+    KeptGradients const leaving{.usual_bytes = 2, .weight_bytes = 2, .to_host = Switch::on};
+    ParallelPlan plan{.dp = 8, .zero = 2, .offload = Offload::optimizer};
+    double const link = cluster().accelerator.host_bandwidth.value.base();
+    auto const more = [&](KeptGradients const& kept, double microbatches) {
+        Seconds const longer = time_of(plan, kept, microbatches).offload - time_of(plan, kept).offload;
+        return longer.base() * link / (parameters / 8);
+    };
+    // Gradients of 4 bytes: of four microbatches four go down and three come up for being added to, 7 for 1.
+    CHECK(more(leaving, 4) == Approx(4 * (7 - 1)));
+    plan.zero = 1;  // they are reduced once
+    CHECK(more(leaving, 4) == Approx(0).margin(1e-9));
+    plan.zero = 2;
+    CHECK(more({}, 4) == Approx(0).margin(1e-9));  // they stay on the device
+}
