@@ -97,7 +97,7 @@ ServeLaunch launch_of(Options const& o, ServingCase const& what) {
     StoredModel const stored = find_stored_model(o.serve.model);
     launch.checkpoint = stored.checkpoint;
     launch.own_context = stored.model.max_positions;
-    if (what.plan.ep > 1) launch.exchange = dispatcher_of(what);
+    if (sends_to_experts(what.plan)) launch.exchange = dispatcher_of(what);
     launch.run_weights = run_format(launch.checkpoint.weights, what.cluster.accelerator, what.engine).weights;
     launch.notes = notes_of(o, what);
     return launch;

@@ -73,7 +73,7 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
           {"ep", plan.ep},
           {"attention_dp", plan.attention_dp},
           {"gpus", plan.accelerators()},
-          {"moe_dispatcher", plan.ep > 1 ? Json(name_of(dispatcher_of(report.what))) : Json(nullptr)},
+          {"moe_dispatcher", sends_to_experts(plan) ? Json(name_of(dispatcher_of(report.what))) : Json(nullptr)},
           {"redundant_experts", plan.redundant_experts},
           {"weights", plan.weights},
           {"weights_stored", plan.stored.empty() ? plan.weights : plan.stored},

@@ -159,6 +159,10 @@ namespace {
 /// How tokens get to experts that are divided over ranks; nothing where they are not.
 std::string exchange_assumption(ServingCase const& what) {
     if (what.plan.ep <= 1) return {};
+    if (!sends_to_experts(what.plan))
+        return "every rank has all tokens: what its experts make is summed over tp, as engines do without attention "
+               "data "
+               "parallelism (--moe-dispatcher sends tokens instead)";
     if (dispatcher_of(what) == Dispatcher::all_to_all)
         return "tokens go to each of their experts, and back, by an all-to-all in two bytes a value (--moe-dispatcher)";
     return fmt::format(
@@ -168,6 +172,17 @@ std::string exchange_assumption(ServingCase const& what) {
 }
 
 }  // namespace
+
+std::string missing_cache(EngineProfile const& engine, CacheFormat cache) {
+    bool const integers = cache == CacheFormat::int8 || cache == CacheFormat::int4;
+    bool const none = engine.name.starts_with("vllm") || engine.name == "sglang";
+    bool const one = engine.name == "tensorrt-llm" && cache == CacheFormat::int4;
+    if (!integers || !(none || one)) return {};
+    return fmt::format(
+        "{} has no {} key-value cache: these are the figures of one that had (--kv-cache {}, or --engine "
+        "lmdeploy, which has int8 and int4)",
+        engine.name, name_of(cache), one ? "int8" : "fp8");
+}
 
 std::vector<std::string> serving_assumptions(ServingCase const& what) {
     std::vector<std::string> out = what.format_notes;
@@ -193,6 +208,8 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
     if (what.model.moe && what.plan.expert_imbalance <= 1)
         out.emplace_back("experts get equal shares of the tokens (--expert-imbalance)");
     if (std::string words = exchange_assumption(what); !words.empty()) out.push_back(std::move(words));
+    if (std::string words = missing_cache(what.engine, what.plan.cache); !words.empty())
+        out.push_back(std::move(words));
     if (what.plan.cache == CacheFormat::int4)
         out.emplace_back("decodes over an int4 cache run at the rate of the fp8 kernels over half of their bytes");
     if (what.plan.cache == CacheFormat::int8)

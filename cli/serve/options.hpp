@@ -78,4 +78,8 @@ std::string serving_interval_text(ServingCase const& what);
 /// What the engine profile and the plan assume, and what no measurement supports, a sentence each.
 std::vector<std::string> serving_assumptions(ServingCase const& what);
 
+/// That the engine has no such key-value cache, and what to do; empty where it has.
+/// Source: `--kv-cache-dtype` of vLLM 0.11 and SGLang 0.5.5, TensorRT-LLM's KvCacheConfig and QuantConfig.
+std::string missing_cache(EngineProfile const& engine, CacheFormat cache);
+
 }  // namespace sextant::cli

@@ -211,6 +211,9 @@ std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced, std
                                                         .plan = plan,
                                                         .engine = q.engine,
                                                         .format_notes = notes});
+    for (CacheFormat const cache : q.caches)
+        if (std::string words = missing_cache(q.engine, cache); cache != plan.cache && !words.empty())
+            out.push_back(std::move(words));
     std::string stored;
     auto const add = [&](std::string_view part, std::string_view format) {
         stored += fmt::format("{}{} {}", stored.empty() ? "" : ", ", part, format);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -12,13 +13,16 @@
 namespace sextant {
 namespace {
 
+constexpr std::int64_t usual_int4_group = 128;  // as `scale_bytes_per_value` has it
+
 /// A format of `gemm_formats`, or why there is none.
 struct Weights {
     std::string format;
     std::string unknown{};
+    std::int64_t group = 0;
 };
 
-Weights unknown(std::string why) { return {.format = {}, .unknown = std::move(why)}; }
+Weights unknown(std::string why) { return {.format = {}, .unknown = std::move(why), .group = 0}; }
 
 /// Weights alone, widened as they are multiplied.
 Weights weights_only(std::int64_t bits) {
@@ -31,16 +35,23 @@ Weights weights_only(std::int64_t bits) {
 struct Numbers {
     std::string type;  ///< "int" or "float"
     std::int64_t bits = 0;
-    bool tiled = false;  ///< a scale for a block of rows and columns
+    bool tiled = false;      ///< a scale for a block of rows and columns
+    std::int64_t group = 0;  ///< values with one scale; 0: not stated, or a whole row
     bool operator==(Numbers const&) const = default;
 };
+
+/// `group_size`, where it is one; -1 is a whole row.
+std::int64_t group_size(ObjectReader& in) {
+    return in.has("group_size") ? std::max<std::int64_t>(0, in.integer("group_size", 0)) : 0;
+}
 
 std::optional<Numbers> numbers_in(ObjectReader& in, std::string_view key) {
     auto numbers = in.optional_object(key);
     if (!numbers) return std::nullopt;
     return Numbers{.type = numbers->text("type", "int"),
                    .bits = numbers->integer("num_bits", 8),
-                   .tiled = numbers->text("strategy", "") == "block"};
+                   .tiled = numbers->text("strategy", "") == "block",
+                   .group = group_size(*numbers)};
 }
 
 Weights weights_of_group(Numbers const& weights, std::optional<Numbers> const& activations) {
@@ -63,6 +74,7 @@ Weights weights_of_groups(ObjectReader& in) {
         auto const weights = numbers_in(*group, "weights");
         if (!weights) continue;
         Weights each = weights_of_group(*weights, numbers_in(*group, "input_activations"));
+        each.group = weights->group;
         if (found && found->format != each.format) return unknown("its config_groups are in several formats");
         found = std::move(each);
     }
@@ -135,7 +147,9 @@ std::optional<ObjectReader> quantisation_in(ObjectReader& in) {
 }  // namespace
 
 std::string stored_format(CheckpointFormat const& checkpoint) {
-    return checkpoint.method == "mxfp4" ? checkpoint.method : checkpoint.weights;
+    if (checkpoint.method == "mxfp4") return checkpoint.method;
+    bool const usual = checkpoint.group == 0 || checkpoint.group == usual_int4_group;
+    return usual ? checkpoint.weights : fmt::format("{}/{}", checkpoint.weights, checkpoint.group);
 }
 
 CheckpointFormat read_checkpoint_format(std::string_view config, std::string where) {
@@ -156,6 +170,7 @@ CheckpointFormat read_checkpoint_format(std::string_view config, std::string whe
     Weights const weights = weights_of(*in, out.method);
     if (out.method.empty()) out.method = "quantization_config";
     out.weights = weights.format;
+    if (out.weights == "int4-weights") out.group = weights.group > 0 ? weights.group : group_size(*in);
     out.unknown = weights.unknown;
     return out;
 }

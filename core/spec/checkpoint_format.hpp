@@ -11,13 +11,15 @@ namespace sextant {
 /// How a checkpoint stores its matrices and wants its cache, as `quantization_config` of its config.json says (or
 /// ModelOpt's `hf_quant_config.json` beside it, see `with_quantisation`).
 struct CheckpointFormat {
-    std::string method;   ///< `quant_method`, "compressed-tensors"; empty: not quantised
-    std::string weights;  ///< a format of `gemm_formats`; empty: not quantised, or `unknown`
-    std::string unknown;  ///< why `weights` is not known, a clause: "its quant_method 'aqlm' is not known"
+    std::string method;      ///< `quant_method`, "compressed-tensors"; empty: not quantised
+    std::string weights;     ///< a format of `gemm_formats`; empty: not quantised, or `unknown`
+    std::string unknown;     ///< why `weights` is not known, a clause: "its quant_method 'aqlm' is not known"
+    std::int64_t group = 0;  ///< values of int4 weights for one scale; 0: not stated
     std::optional<CacheFormat> cache{};  ///< where the config states one that is known
 };
 
-/// How its weights are stored, as `scale_bytes_per_value` has it: "mxfp4" where the method is that, else `weights`.
+/// How its weights are stored, as `scale_bytes_per_value` has it: "mxfp4" where the method is that, "int4-weights/32"
+/// where their groups are not of the usual 128, else `weights`.
 std::string stored_format(CheckpointFormat const& checkpoint);
 
 /// Reads it from the text of a Hugging Face config: fp8, fbgemm_fp8, compressed-tensors, modelopt, gptq, awq,

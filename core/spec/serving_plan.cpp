@@ -7,7 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace sextant {
@@ -36,7 +39,10 @@ void check_batch(ServingPlan const& plan) {
 double scale_bytes_per_value(std::string_view stored) {
     if (stored == "mxfp4") return 1.0 / 32;
     if (stored == "fp4") return 1.0 / 16;
-    return stored == "int4-weights" ? 2.0 / 128 : 0;
+    constexpr std::string_view int4 = "int4-weights";
+    if (!stored.starts_with(int4)) return 0;
+    std::string const group(stored.substr(std::min(stored.size(), int4.size() + 1)));
+    return 2 / (group.empty() ? 128 : std::max(1.0, std::strtod(group.c_str(), nullptr)));
 }
 
 std::string_view name_of(CacheFormat format) {

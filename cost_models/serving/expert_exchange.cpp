@@ -13,6 +13,8 @@ constexpr std::array<std::string_view, 4> engines_with_deduplication{"vllm", "sg
 
 }  // namespace
 
+bool sends_to_experts(ServingPlan const& plan) { return plan.ep > 1 && (plan.attention_dp > 1 || plan.dispatcher); }
+
 Dispatcher dispatcher_of(ServingCase const& what) {
     if (what.plan.dispatcher) return *what.plan.dispatcher;
     bool const far = what.plan.ep > what.cluster.domain_size && what.cluster.scale_out;

@@ -81,11 +81,6 @@ IterationTime operator*(double factor, IterationTime time) {
     return time;
 }
 
-double touched_experts(double experts, double top_k, double tokens) {
-    if (top_k >= experts) return experts;
-    return experts * -std::expm1(tokens * std::log1p(-top_k / experts));
-}
-
 double IterationModel::Curve::operator()(double at) const {
     if (at <= 0) return 0;
     if (at <= x.front()) return y.front();
@@ -163,6 +158,10 @@ void IterationModel::tabulate_decode() {
     decode_batches_ = doubling_grid(1, std::max(2.0, static_cast<double>(what_.plan.max_batch)));
     decode_contexts_ = doubling_grid(16, longest_prompt(what_.model));
     std::size_t const width = decode_contexts_.size();
+    for (double const context : decode_contexts_) {
+        query_products_.x.push_back(context);
+        query_products_.y.push_back(seconds(costs.query_products(std::llround(context))));
+    }
     for (double const batch : decode_batches_)
         for (double const context : decode_contexts_) {
             // More to read never takes less: kernels are measured and corrected shape by shape, and some of these fall.
@@ -232,7 +231,11 @@ IterationTime IterationModel::operator()(IterationLoad const& load) const {
     time.communication = communication_(tokens) * engine.communication_scale.value * units::s;
     time.head = head_(load.samples) * engine.gemm_scale.value * units::s;
     time.prefill = load.prefill_attention * engine.prefill_scale.value;
-    time.decode = decode_seconds(load.decodes, load.decode_context) * engine.decode_scale.value * units::s;
+    double attention = decode_seconds(load.decodes, load.decode_context);
+    if (load.guesses > 0 && load.decodes > 0)
+        attention = std::max(attention, (load.decodes + load.guesses) *
+                                            query_products_(std::max(1.0, load.decode_context / load.decodes)));
+    time.decode = attention * engine.decode_scale.value * units::s;
     if (load.prefill_tokens > 0) time.streaming += launching(time.device());
     time.host = waiting_for_host(time.device(), load.samples);
     return time;

@@ -42,16 +42,17 @@ struct IterationLoad {
 /// iteration, T = prefill + decodes + guesses: shapes of `build_layer` (core/graph/block.hpp) at T tokens, priced by
 /// `estimate_product` in the format of the weights; experts touched by T tokens of top_k of E: E (1 - (1 - top_k /
 /// E)^T), where T has the tokens of all attention data-parallel groups (`elsewhere`): their ranks share the experts,
-/// cut or divided. The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3)
-/// together; what c is above the time of a single row is what engines scale. Shared experts count as more of the same
-/// groups. An iteration with prompt tokens is not captured as a graph: where its kernels take d on the device and l to
-/// launch, they take (d^3 + l^3)^(1/3) together; l = kernels x `prompt_launch` + layers with experts x `expert_launch`.
-/// The host takes h = host_per_iteration + samples x host_per_sequence, after the device's d; an engine that plans
-/// ahead works on the next iteration meanwhile, and the two take (d^2 + h^2)^(1/2): assumed between the sum and the
-/// longer. Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
-/// `estimate_prefill`. Attention of decodes by `estimate_decode` at the mean context. With pp stages an iteration
-/// passes all of them; the stages work on different iterations at a time, which `at_slowest_stage` is
-/// for.
+/// cut or divided (of the latter all wait for the rank with most touched, `busiest_touched_experts`). The experts'
+/// products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3) together; what c is above the time
+/// of a single row is what engines scale. Shared experts count as more of the same groups. An iteration with prompt
+/// tokens is not captured as a graph: where its kernels take d on the device and l to launch, they take (d^3 +
+/// l^3)^(1/3) together; l = kernels x `prompt_launch` + layers with experts x `expert_launch`. The host takes h =
+/// host_per_iteration + samples x host_per_sequence, after the device's d; an engine that plans ahead works on the next
+/// iteration meanwhile, and the two take (d^2 + h^2)^(1/2): assumed between the sum and the longer. Attention of a
+/// chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by `estimate_prefill`. Attention of decodes
+/// by `estimate_decode` at the mean context; with guesses, the cache is read once, and it takes no less than the
+/// products of all queries at the rate of prompts' attention. With pp stages an iteration passes all of them; the
+/// stages work on different iterations at a time, which `at_slowest_stage` is for.
 class IterationModel {
 public:
     /// @throws InputError when the plan does not fit the model (`check_serving_plan`), or the device has no such
@@ -110,8 +111,9 @@ private:
     bool widens_weights_ = false;  ///< narrow weights, wide products
     Curve streaming_;
     Curve communication_;
-    Curve head_;     ///< over sequences that get a token
-    Curve prefill_;  ///< F over the length of a prompt
+    Curve head_;            ///< over sequences that get a token
+    Curve prefill_;         ///< F over the length of a prompt
+    Curve query_products_;  ///< attention's arithmetic of one query, over its context
     std::vector<double> decode_batches_;
     std::vector<double> decode_contexts_;
     std::vector<double> decode_;  ///< seconds, batch-major
@@ -119,5 +121,8 @@ private:
 
 /// Experts that T tokens touch when each picks `top_k` of `experts` at random: E (1 - (1 - top_k / E)^T).
 double touched_experts(double experts, double top_k, double tokens);
+/// The same of the rank that has most of them, mean: each of R ranks holds E / R, of which a binomial number is
+/// touched, and the largest of R such has the mean sum over n of 1 - P(up to n)^R. Within 3 % of drawn tokens (a test).
+double busiest_touched_experts(double experts, double top_k, double tokens, double ranks);
 
 }  // namespace sextant

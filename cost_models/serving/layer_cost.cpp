@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 
 namespace sextant {
 namespace {
@@ -46,21 +45,15 @@ ParallelPlan block_plan(ServingPlan const& plan, Precision precision) {
     return out;
 }
 
-/// Rows of a group after rounding to a kernel's tile, mean over groups that have a Poisson number of them. Kernels that
-/// widen weights (Marlin) have tiles from 8 to 64 rows, others from 16 to 128, powers of two that the engine takes by
-/// the mean: 1 / log 2 times as many as rows on average over where these lie between two powers. A second tile is for
-/// those groups that have more; groups of many tiles waste half of one.
-double padded_rows(double rows, GemmFormat const& format) {
-    double const finer = format.right < format.left ? 2 : 1;
-    double const largest = 128 / finer;
-    if (rows > largest) return rows + largest / 2;
-    double const tile = std::clamp(rows / std::numbers::ln2, 16 / finer, largest);
-    double const beyond = 0.5 * std::erfc((tile + 0.5 - rows) / std::sqrt(2 * rows));
-    return tile * (1 + beyond);
-}
-
 std::int64_t count_of(ModelSpec const& model, LayerKind kind) {
     return std::count(model.layers.begin(), model.layers.end(), kind);
+}
+
+/// Of a context, those that one query of a decode goes over.
+std::int64_t keys_seen(AttentionSpec const& a, LayerKind kind, std::int64_t context) {
+    std::int64_t keys = kind.sliding && a.window > 0 ? std::min(context, a.window) : context;
+    if (a.index) keys = std::min(keys, a.index->chosen);
+    return std::max<std::int64_t>(1, keys);
 }
 
 /// @pre attention is latent
@@ -91,7 +84,7 @@ LayerCosts::LayerCosts(ServingCase const& what)
         share_ = collective_curve(what.cluster, CollectiveKind::all_gather, groups);
         collect_ = collective_curve(what.cluster, CollectiveKind::reduce_scatter, groups);
     }
-    if (plan.ep > 1) {
+    if (sends_to_experts(plan)) {
         GroupPlacement ranks = place_group(plan.ep, 1, what.cluster);
         if (dispatcher_of(what) == Dispatcher::deduplicated) {
             ranks.copies = what.model.moe->top_k;
@@ -156,32 +149,6 @@ LayerCosts::ExpertInput LayerCosts::input_of(Op const& op) {
     return op.name == "experts up" ? ExpertInput::tokens : ExpertInput::copies;
 }
 
-double LayerCosts::shared_beside_routed() const {
-    MoeSpec const& moe = *what_.model.moe;
-    if (what_.plan.ep > 1 || what_.plan.attention_dp > 1) return 0;
-    return static_cast<double>(moe.shared_intermediate) / static_cast<double>(moe.intermediate);
-}
-
-void LayerCosts::add_experts(GroupedGemm const& e, ExpertInput input, double tokens, ExpertTime& time) const {
-    MoeSpec const& moe = *what_.model.moe;
-    auto const ranks = static_cast<double>(what_.plan.ep);
-    auto const held = static_cast<double>(moe.experts + what_.plan.redundant_experts);
-    double const touched = std::max(1.0, touched_experts(held, static_cast<double>(moe.top_k), tokens) / ranks);
-    double const routed = tokens * static_cast<double>(moe.top_k) * what_.plan.expert_imbalance / ranks;
-    double const shared = shared_beside_routed();
-    double const groups = touched + shared;
-    double const rows = routed + shared * tokens;
-    auto const n = static_cast<double>(e.n);
-    auto const k = static_cast<double>(e.k);
-    double const bytes = groups * format_.right * k * n + rows * (format_.left * k + format_.out * n);
-    time.reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
-    std::int64_t const padded = std::llround(groups * padded_rows(rows / groups, format_));
-    Seconds const compute = product(padded, e.n, e.k, format_);
-    time.compute += compute;
-    if (input == ExpertInput::copies) time.compute += quantising(std::llround(rows), e.k, format_);
-    time.floor += std::min(compute, product(1, e.n, e.k, format_));
-}
-
 ExpertTime LayerCosts::of_experts(double tokens) const {
     ModelSpec const& model = what_.model;
     ExpertTime total;
@@ -223,10 +190,11 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
     } else if (auto const* s = std::get_if<Streaming>(&op.what)) {
         time.streaming += touched(s->forward, 1);
     } else if (auto const* c = std::get_if<Collective>(&op.what)) {
-        if (c->kind == CollectiveKind::all_to_all)
+        if (c->kind == CollectiveKind::all_to_all) {
+            if (exchange_.empty()) return;
             time.communication += exchange_.time(c->bytes * what_.plan.expert_imbalance *
                                                  (op.name == dispatched_tokens ? dispatched_share_ : 1));
-        else if (!reduce_.empty())
+        } else if (!reduce_.empty())
             time.communication += reduce_.time(c->bytes);
     }
 }
@@ -240,8 +208,8 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
         bool const shared = kind.moe && shared_beside_routed() > 0;
         for (Op const& op : build_layer(model, kind, plan_, tokens).ops)
             if (!shared || !is_of_shared_expert(op.name)) add_op(op, tokens, layer);
-        // Experts cut over the tensor-parallel ranks end in a sum over them; a shared expert has brought one already.
-        bool const needs_sum = kind.moe && what_.plan.ep == 1 && model.moe->shared_intermediate == 0;
+        // Experts of the tensor-parallel ranks end in a sum over them; a shared expert has brought one already.
+        bool const needs_sum = kind.moe && !sends_to_experts(what_.plan) && model.moe->shared_intermediate == 0;
         if (needs_sum && !reduce_.empty()) layer.communication += reduce_.time(hidden);
         if (kind.moe && !share_.empty()) {
             Bytes const of_all = hidden * static_cast<double>(what_.plan.attention_dp);
@@ -321,6 +289,24 @@ Seconds LayerCosts::prompt_attention(std::int64_t tokens) const {
     return total;
 }
 
+Seconds LayerCosts::query_products(std::int64_t context) const {
+    ModelSpec const& model = what_.model;
+    double flops = 0;
+    for (LayerKind const kind : distinct_kinds(model)) {
+        if (kind.mixer != Mixer::attention) continue;
+        AttentionSpec const& a = model.attention_of(kind);
+        auto const heads = static_cast<double>(std::max<std::int64_t>(1, a.heads / what_.plan.tp));
+        std::int64_t const width =
+            a.latent ? 2 * a.latent->kv_rank + a.latent->rope_head_dim : a.head_dim + a.value_head_dim;
+        double each = heads * static_cast<double>(width * keys_seen(a, kind, context));
+        if (a.index && context > a.index->chosen)
+            each += static_cast<double>(a.index->heads * a.index->head_dim * context);
+        flops += 2 * each * static_cast<double>(count_of(model, kind));
+    }
+    return flops * units::flop /
+           (device_.peak_of(two_byte_precision(device_)).value * device_.attention_forward_efficiency.value);
+}
+
 Seconds LayerCosts::index_step(std::int64_t sequences, std::int64_t context) const {
     KeyIndex const& index = *what_.model.attention.index;
     double const pairs = static_cast<double>(sequences) * static_cast<double>(context);
@@ -375,12 +361,10 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
         if (kind.mixer == Mixer::recurrent)
             total += layers * touched(2.0 * static_cast<double>(sequences) * state_bytes(recurrence(1)), 1);
         if (kind.mixer != Mixer::attention) continue;
-        std::int64_t keys = kind.sliding && a.window > 0 ? std::min(context, a.window) : context;
-        if (a.index) keys = std::min(keys, a.index->chosen);
         DecodeAttention const read{.batch = sequences,
                                    .heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp),
                                    .kv_heads = std::max<std::int64_t>(1, a.kv_heads / what_.plan.tp),
-                                   .keys = std::max<std::int64_t>(1, keys),
+                                   .keys = keys_seen(a, kind, context),
                                    .head_dim = a.head_dim,
                                    .cache_bytes = bytes_per_value(what_.plan.cache)};
         Seconds time = splits ? split_cache_read(a, read) : cache_read(a, read);

@@ -49,6 +49,9 @@ public:
     /// all layers.
     [[nodiscard]] Seconds cache_attention(std::int64_t sequences, std::int64_t context) const;
 
+    /// Arithmetic of attention for one query over a context, all layers, at the rate that prompts' attention reaches.
+    [[nodiscard]] Seconds query_products(std::int64_t context) const;
+
 private:
     /// One decode step of one layer, by the kernels that were measured.
     [[nodiscard]] Seconds cache_read(AttentionSpec const& a, DecodeAttention const& read) const;
@@ -89,7 +92,7 @@ private:
     GemmFormat const& wide_;  ///< of the parts that stay in two bytes
     CollectiveCurve reduce_;
     CollectiveCurve gather_;
-    CollectiveCurve exchange_;
+    CollectiveCurve exchange_;     ///< of tokens with experts, where they are sent
     double dispatched_share_ = 1;  ///< bytes of tokens on their way to the experts, over those of two a value
     CollectiveCurve share_;        ///< among the ranks of all attention groups that have the same part of a group
     CollectiveCurve collect_;

@@ -1,5 +1,6 @@
 #include "cost_models/serving/prompt_mix.hpp"
 
+#include "cost_models/serving/joint_step.hpp"
 #include "cost_models/serving/pipeline_pace.hpp"
 #include "cost_models/serving/prompt_queue.hpp"
 
@@ -11,20 +12,6 @@ namespace sextant {
 namespace {
 
 constexpr double busiest = 0.999;  // of a queue with a mean
-
-/// @param elsewhere tokens of the other attention data-parallel groups
-IterationTime with_prompts(IterationModel const& model, RequestShape const& request, double decodes, double prompts,
-                           double elsewhere) {
-    double const fresh = fresh_tokens(request);
-    return model({.prefill_tokens = prompts * fresh,
-                  .prefill_attention = prompts * model.prefill_attention(request.cached, fresh),
-                  .decodes = decodes,
-                  .decode_context = decodes * mean_context(request),
-                  .samples = decodes + std::min(1.0, prompts),
-                  .elsewhere = elsewhere});
-}
-
-double attention_groups(IterationModel const& model) { return static_cast<double>(model.what().plan.attention_dp); }
 
 double stages_of(IterationModel const& model) { return static_cast<double>(model.what().plan.pp); }
 
@@ -50,40 +37,12 @@ PromptMix mix_without(IterationModel const& model, RequestShape const& request, 
     return mix;
 }
 
-/// Share of the iterations that carry prompts of one group, where `share` are for each step of its decodes.
-double carrying_of(PromptMix const& mix, double share) { return mix.apart ? share / (1 + share) : share; }
-
-double carrying_of(PromptMix const& mix) { return carrying_of(mix, mix.share); }
-
-/// Tokens of so many other groups, of which so many have prompts.
-double tokens_of(PromptMix const& mix, RequestShape const& request, double groups, double with_prompts) {
-    return with_prompts * (mix.beside + mix.prompts * fresh_tokens(request)) + (groups - with_prompts) * mix.decodes;
-}
-
-/// An iteration with `prompts` of one group, and so many tokens elsewhere. Where prompts go first, groups without any
-/// decode meanwhile.
-IterationTime beside_others(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
-                            double prompts, double elsewhere) {
-    IterationTime const time = with_prompts(model, request, mix.beside, prompts, elsewhere);
-    bool const others_decode = mix.apart && attention_groups(model) > 1;
-    return others_decode && mix.plain.total() > time.total() ? mix.plain : time;
-}
-
-/// An iteration with prompts in one group or more of so many, in as many as there are in the mean.
-IterationTime carried_by(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
-                         double carrying, double groups, double any) {
-    double const loaded = any > 0 ? groups * carrying / any : 1;
-    return beside_others(model, request, mix, mix.prompts,
-                         tokens_of(mix, request, attention_groups(model) - 1, loaded - 1));
-}
-
 /// All groups of a stage step together: prompts of one hold up the others. What an iteration with prompts of a group
 /// takes, and one with prompts of any.
 void add_prompts(IterationModel const& model, RequestShape const& request, PromptMix& mix) {
     double const groups = attention_groups(model);
     double const carrying = carrying_of(mix);
-    mix.mixed =
-        beside_others(model, request, mix, mix.prompts, tokens_of(mix, request, groups - 1, (groups - 1) * carrying));
+    mix.mixed = own_step(model, request, mix, carrying);
     mix.any = groups > 1 ? 1 - std::pow(1 - std::min(1.0, carrying), groups) : carrying;
     mix.carried = groups > 1 ? carried_by(model, request, mix, carrying, groups, mix.any) : mix.mixed;
 }
@@ -155,9 +114,7 @@ void spread_prompts(IterationModel const& model, RequestShape const& request, do
 IterationTime iteration_with(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
                              double prompts) {
     if (pooled_groups(model, mix) > 1) return spread_over_groups(model, request, mix, prompts);
-    double const groups = attention_groups(model);
-    return beside_others(model, request, mix, prompts,
-                         tokens_of(mix, request, groups - 1, (groups - 1) * carrying_of(mix)));
+    return step_with(model, request, mix, prompts, carrying_of(mix));
 }
 
 /// Seconds of iterations with `numbers` of prompts, of all groups or of one.

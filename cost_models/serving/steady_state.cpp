@@ -134,14 +134,15 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     double decodes = std::min(full.decodes, wanted);
     PromptMix mix = steady_mix(model, request, decodes, requests);
     ServingEstimate out;
-    for (int step = 0; step < 20; ++step) {
+    // By halves: what prompts wait grows without bound as they fill the iterations, and whole steps jump to and fro.
+    for (int step = 0; step < 40; ++step) {
         out = estimate_at(model, request, decodes, mix);
         Seconds const away = out.ttft.boundary + out.ttft.tokenise;
         Seconds const wait = prompt_wait(mix, request, decodes, requests, away);
         Seconds const before = before_it(mix);
         out.ttft.queue = before + wait;
         double const outside = (away + before) / mix.mean + prefill_steps(mix, wait);
-        decodes = std::min(full.decodes, decodes_of(request, wanted, outside));
+        decodes = 0.5 * (decodes + std::min(full.decodes, decodes_of(request, wanted, outside)));
         mix = steady_mix(model, request, decodes, requests);
     }
     // When the batch is full the rest waits: Little's law over the whole cycle. Answers of one token are never in the

@@ -86,6 +86,24 @@ TEST_CASE("checkpoint format: groups of compressed-tensors by their weights and 
     CHECK_FALSE(format_of(tensors(R"("a": )" + fp8)).cache);
 }
 
+TEST_CASE("checkpoint format: four-bit weights have a scale for a group, of the size that the config states") {
+    auto const stored = [](std::string const& quantisation) { return stored_format(format_of(quantisation)); };
+    auto const grouped = [](char const* size) {
+        return tensors(R"("group_0": )" +
+                       group(fmt::format(R"({{"num_bits": 4, "type": "int", "group_size": {}}})", size), "null"));
+    };
+    CHECK(stored(grouped("32")) == "int4-weights/32");
+    CHECK(stored(grouped("128")) == "int4-weights");
+    CHECK(stored(grouped("null")) == "int4-weights");
+    CHECK(stored(R"({"quant_method": "gptq", "bits": 4, "group_size": 64})") == "int4-weights/64");
+    CHECK(stored(R"({"quant_method": "gptq", "bits": 8, "group_size": 64})") == "int8-weights");
+    CHECK(stored(R"({"quant_method": "awq", "bits": 4, "group_size": -1})") == "int4-weights");
+    CHECK(scale_bytes_per_value("int4-weights/32") == 2.0 / 32);
+    CHECK(scale_bytes_per_value("int4-weights") == 2.0 / 128);
+    CHECK(scale_bytes_per_value("int8-weights") == 0);
+    CHECK(stored_format(find_stored_model("kimi-k2.5").checkpoint) == "int4-weights/32");
+}
+
 TEST_CASE("checkpoint format: what is not known is said, and is no format") {
     std::string const mixed = tensors(R"("a": )" + group(numbers("float", 8), numbers("float", 8)) + R"(, "b": )" +
                                       group(numbers("int", 4), "null"));
