@@ -196,6 +196,7 @@ TEST_CASE("simulation: sends of a pipeline that leaves its pod at some stages sh
     ParallelPlan plan;
     plan.tp = 8;
     plan.pp = 8;
+    plan.sequence_parallel = Switch::on;  // whole tensors take longer than passes there, and sends both ways meet
     plan.schedule = Schedule::one_f_one_b;
     Workload const workload{.sequence = 2048, .global_batch = 8};
     SimulationRequest request;
