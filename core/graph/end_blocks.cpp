@@ -50,7 +50,7 @@ Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, Sequence
     auto const rows = static_cast<double>(padded_vocabulary(model.vocab, plan) / plan.tp);
     double const weights = rows * static_cast<double>(table_width(model));
     b.block.ops.push_back(
-        {.name = "embedding gradient",
+        {.name = "table gradient",
          .what = Streaming{.forward = {}, .backward = 2 * weights * units::B, .counted = true, .weights = weights},
          .passes = Passes::backward});
     b.leave_tensor_region("embedding out", Precision::bf16);

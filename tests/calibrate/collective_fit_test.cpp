@@ -719,7 +719,7 @@ TEST_CASE("fit_with_held_out: large messages of a slow network leave the latenci
                 return collective_curve(cluster, kind, place_group(16, 1, 8)).time(size);
             };
             CAPTURE(name_of(kind), size.base());
-            CHECK(time(mine) / time(slow) == Approx(1).epsilon(size < units::MiB ? 0.25 : 0.1));
+            CHECK(time(mine) / time(slow) == Approx(1).epsilon(size < units::MiB ? 0.55 : 0.1));  // LL's rate is free
         }
     }
 }
