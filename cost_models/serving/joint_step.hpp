@@ -5,9 +5,9 @@
 namespace sextant {
 
 // Attention data-parallel groups of a stage step together: an iteration takes as long as the group that takes longest.
-// Where prompts are cut, each group that has one has a full chunk or what is left of a prompt, and the longest is a full
-// one wherever any has that: of n groups that carry prompts in a share f of their iterations, a share s of these full,
-// in 1 - (1 - f s)^n of the cases.
+// Where prompts are cut, each group that has one has a full chunk or what is left of a prompt, and the longest is a
+// full one wherever any has that: of n groups that carry prompts in a share f of their iterations, a share s of these
+// full, in 1 - (1 - f s)^n of the cases.
 
 double attention_groups(IterationModel const& model);
 
