@@ -280,11 +280,12 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
             schedules_.get(plan, pipeline.microbatches,
                            method == PipelineMethod::walk ? most_slots_of_a_report : most_slots_of_a_search);
         std::vector<StageContent> const& chunks = layout.stages.chunks;
+        double const added = added_share(plan);
         for (std::size_t c = 0; c < chunks.size(); ++c) {
             bool const repeats = c > 0 && chunks[c] == chunks[c - 1] && again[c] == again[c - 1];
             double const share = again[c] == 0 ? 0 : as_double(again[c]) / as_double(chunks[c].layers);
             pipeline.chunks.push_back(repeats ? pipeline.chunks.back()
-                                              : passes_of(shape, chunks[c], plan, share, added_share(plan)));
+                                              : passes_of(shape, chunks[c], plan, share, added));
         }
     }
     for (StageCost& stage : pipeline.stages)

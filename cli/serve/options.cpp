@@ -161,8 +161,7 @@ std::string exchange_assumption(ServingCase const& what) {
     if (what.plan.ep <= 1) return {};
     if (!sends_to_experts(what.plan))
         return "every rank has all tokens: what its experts make is summed over tp, as engines do without attention "
-               "data "
-               "parallelism (--moe-dispatcher sends tokens instead)";
+               "data parallelism (--moe-dispatcher sends tokens instead)";
     if (dispatcher_of(what) == Dispatcher::all_to_all)
         return "tokens go to each of their experts, and back, by an all-to-all in two bytes a value (--moe-dispatcher)";
     return fmt::format(

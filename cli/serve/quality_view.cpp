@@ -98,7 +98,7 @@ std::string quality_line(ServingPlan const& plan) {
     };
     GemmFormat const* const format = find_gemm_format(plan.weights);
     std::string const name =
-        plan.stored.empty() || plan.released ? plan.weights : plan.stored + " weights, " + plan.weights;
+        !are_stored_otherwise(plan) || plan.released ? plan.weights : plan.stored + " weights, " + plan.weights;
     bool const rounds = format != nullptr && (plan.released ? format->left : format->right) < 2;
     if (rounds) add(fmt::format("{} products{}", name, plan.released ? " of weights as released" : ""), products);
     if (plan.cache != CacheFormat::bf16) add(fmt::format("{} cache", name_of(plan.cache)), attention);

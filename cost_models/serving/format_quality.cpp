@@ -102,11 +102,16 @@ std::optional<FormatQuality> widened_quality(std::span<FormatError const> table,
 
 }  // namespace
 
+bool are_stored_otherwise(ServingPlan const& plan) {
+    return !plan.stored.empty() && !plan.stored.starts_with(plan.weights + "/");
+}
+
 std::optional<FormatQuality> weights_quality(std::span<FormatError const> table, ServingPlan const& plan) {
     GemmFormat const* const format = find_gemm_format(plan.weights);
     bool const widens = format != nullptr && format->left >= 2;
     if (!plan.released)
-        return widens && !plan.stored.empty() ? widened_quality(table, plan) : weights_quality(table, plan.weights);
+        return widens && are_stored_otherwise(plan) ? widened_quality(table, plan)
+                                                    : weights_quality(table, plan.weights);
     if (widens) return weights_quality(table, "bf16");
     return weights_quality(with_one_rounded(table, &FormatError::second, &FormatError::first), plan.weights);
 }

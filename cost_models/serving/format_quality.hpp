@@ -38,6 +38,10 @@ struct FormatQuality {
 /// The usual scaling is what vLLM's and TensorRT-LLM's quantisers write by default (assumed).
 std::optional<FormatQuality> weights_quality(std::span<FormatError const> table, std::string_view weights);
 
+/// Whether weights are stored in another format than they are multiplied in; groups of another size ("int4-weights/32")
+/// are none.
+bool are_stored_otherwise(ServingPlan const& plan);
+
 /// Of the weights of a plan: as they are stored, and of the checkpoint's own, which lose nothing by being run as they
 /// were released, what the rounding of activations alone does (e_Y = e_X).
 std::optional<FormatQuality> weights_quality(std::span<FormatError const> table, ServingPlan const& plan);

@@ -74,6 +74,7 @@ TEST_CASE("format quality: a checkpoint's own weights lose nothing, what is quan
     CHECK(nvfp4 < weights_quality(table, "int4-weights")->usual().worst);
     CHECK(nvfp4 < weights_quality(table, "fp4")->usual().worst);
     CHECK(nvfp4 == Approx(0.095).epsilon(0.05));
+    CHECK(worst({.weights = "int4-weights", .stored = "int4-weights/32"}) == worst({.weights = "int4-weights"}));
     double const fp8 = worst({.weights = "int8-weights", .stored = "fp8"});
     CHECK(fp8 == Approx(0.0265).epsilon(0.02));
     CHECK(*format_error_of(table, {.weights = "int4-weights", .stored = "mxfp4", .released = true}) ==
