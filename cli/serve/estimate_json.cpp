@@ -1,7 +1,6 @@
 #include "cli/serve/estimate.hpp"
 #include "cli/serve/support_json.hpp"
 #include "core/json/json_text.hpp"
-#include "cost_models/serving/expert_exchange.hpp"
 #include "cost_models/serving/format_quality.hpp"
 
 #include <nlohmann/json.hpp>
@@ -56,6 +55,19 @@ Json row_json(ServeEstimateReport const& report, ServeRow const& row) {
     return out;
 }
 
+Json plan_json(ServingCase const& what) {
+    ServingPlan const& plan = what.plan;
+    Json out{{"tp", plan.tp},
+             {"pp", plan.pp},
+             {"ep", plan.ep},
+             {"attention_dp", plan.attention_dp},
+             {"gpus", plan.accelerators()}};
+    add_formats(out, what);
+    out["block_tokens"] = plan.block_tokens;
+    out["memory_utilisation"] = plan.memory_utilisation;
+    return out;
+}
+
 }  // namespace
 
 std::string serve_estimate_json(ServeEstimateReport const& report) {
@@ -67,23 +79,7 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
         {"model", report.what.model.name},
         {"cluster", report.what.cluster.name},
         {"engine", report.what.engine.name},
-        {"plan",
-         {{"tp", plan.tp},
-          {"pp", plan.pp},
-          {"ep", plan.ep},
-          {"attention_dp", plan.attention_dp},
-          {"gpus", plan.accelerators()},
-          {"moe_dispatcher", sends_to_experts(plan) ? Json(name_of(dispatcher_of(report.what))) : Json(nullptr)},
-          {"redundant_experts", plan.redundant_experts},
-          {"weights", plan.weights},
-          {"weights_stored", plan.stored.empty() ? plan.weights : plan.stored},
-          {"weights_origin", name_of(plan.weights_origin)},
-          {"kv_cache", name_of(plan.cache)},
-          {"kv_cache_origin", name_of(plan.cache_origin)},
-          {"max_batch", plan.max_batch},
-          {"max_batched_tokens", plan.max_batched_tokens},
-          {"block_tokens", plan.block_tokens},
-          {"memory_utilisation", plan.memory_utilisation}}},
+        {"plan", plan_json(report.what)},
         {"fits", true},
         {"context", report.what.model.max_positions},
         {"request",

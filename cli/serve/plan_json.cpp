@@ -1,7 +1,6 @@
 #include "cli/serve/plan_report.hpp"
 #include "cli/serve/support_json.hpp"
 #include "core/json/json_text.hpp"
-#include "cost_models/serving/expert_exchange.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,21 +13,10 @@ Json plan_json(ServeQuestion const& q, std::size_t machine, ServingPlan const& p
     ServeCandidate candidate;
     candidate.machine = machine;
     candidate.plan = plan;
-    return {
-        {"tp", plan.tp},
-        {"pp", plan.pp},
-        {"ep", plan.ep},
-        {"attention_dp", plan.attention_dp},
-        {"moe_dispatcher", sends_to_experts(plan) ? Json(name_of(dispatcher_of(q.case_of(candidate)))) : Json(nullptr)},
-        {"redundant_experts", plan.redundant_experts},
-        {"weights", plan.weights},
-        {"weights_stored", plan.stored.empty() ? plan.weights : plan.stored},
-        {"weights_origin", name_of(plan.weights_origin)},
-        {"kv_cache", name_of(plan.cache)},
-        {"kv_cache_origin", name_of(plan.cache_origin)},
-        {"max_batch", plan.max_batch},
-        {"max_batched_tokens", plan.max_batched_tokens},
-        {"memory_utilisation", plan.memory_utilisation}};
+    Json out{{"tp", plan.tp}, {"pp", plan.pp}, {"ep", plan.ep}, {"attention_dp", plan.attention_dp}};
+    add_formats(out, q.case_of(candidate));
+    out["memory_utilisation"] = plan.memory_utilisation;
+    return out;
 }
 
 Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
