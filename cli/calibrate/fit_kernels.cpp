@@ -7,6 +7,7 @@
 #include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/import.hpp"
 #include "cli/calibrate/named_otherwise.hpp"
+#include "cli/calibrate/shipped_kernels.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
@@ -22,9 +23,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
 #include <ostream>
 #include <set>
 
@@ -127,9 +126,6 @@ void add_line(Table& table, std::string const& device, KernelFit const& fit) {
 bool carries_over(KernelKind kind) { return kind != KernelKind::decode; }
 
 enum class Whose : std::uint8_t { device, class_of_devices };
-
-/// Says what ships of one kernel on a device, or of its class.
-using ShippedFits = std::function<void(KernelKind kind, std::string const& variant, KernelFitChoices& out)>;
 
 /// Kernels that cannot be fitted are left out. @throws InputError with the first reason when that is all of them.
 KernelCalibration fit_rows(std::string const& name, Whose whose, std::vector<KernelMeasurement> const& rows,
@@ -328,42 +324,6 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     }
     context.out << for_terminal(table.text(), terminal_of(context.out));
     return exit_code::done;
-}
-
-ShippedFits shipped_fits(AcceleratorProfile const& device) {
-    std::vector<std::shared_ptr<KernelCalibration const>> from;
-    if (device.kernels && !device.kernels->is_class()) from.push_back(device.kernels);
-    for (std::string const& name : {"class-" + device.generation, std::string("class-any")})
-        if (auto of_class = shipped_kernel_calibration(name)) from.push_back(std::move(of_class));
-    auto const multiprocessors = device.multiprocessors.value;
-    return [from, multiprocessors](KernelKind kind, std::string const& variant, KernelFitChoices& out) {
-        for (auto const& calibration : from) {
-            out.shipped = calibration->find(kind, variant);
-            if (out.shipped == nullptr) continue;
-            out.of_class = calibration->is_class();
-            out.refines = !out.shipped->residual.empty() && calibration->grids_hold(multiprocessors);
-            return;
-        }
-    };
-}
-
-/// What the device's shipped calibration says of kernels that the rows do not have, or too few of; and its sources,
-/// whose rows these fits and refined ones have seen.
-void keep_others(KernelCalibration& own, AcceleratorProfile const& device, CommandContext& context) {
-    if (device.kernels == nullptr || device.kernels->is_class()) return;
-    std::string kept;
-    for (std::string const& source : device.kernels->sources)
-        if (std::find(own.sources.begin(), own.sources.end(), source) == own.sources.end())
-            own.sources.push_back(source);
-    for (KernelFit const& fit : device.kernels->fits) {
-        if (own.find(fit.kind, fit.variant) != nullptr) continue;
-        own.fits.push_back(fit);
-        if (fit.sources.empty()) own.fits.back().sources = device.kernels->sources;
-        kept += fmt::format("{}{} {}", kept.empty() ? "" : ", ", name_of(fit.kind), fit.variant);
-    }
-    std::string const from = fmt::format("shipped calibration '{}'", device.kernels->name);
-    own.sources.push_back(from);
-    if (!kept.empty()) context.err << fmt::format("kept from the {}: {}\n", from, kept);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ Json plan_json(ServingCase const& what) {
              {"ep", plan.ep},
              {"attention_dp", plan.attention_dp},
              {"gpus", plan.accelerators()}};
-    add_formats(out, what);
+    out.update(Json::parse(formats_json(what)));
     out["block_tokens"] = plan.block_tokens;
     out["memory_utilisation"] = plan.memory_utilisation;
     return out;

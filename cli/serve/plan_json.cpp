@@ -14,7 +14,7 @@ Json plan_json(ServeQuestion const& q, std::size_t machine, ServingPlan const& p
     candidate.machine = machine;
     candidate.plan = plan;
     Json out{{"tp", plan.tp}, {"pp", plan.pp}, {"ep", plan.ep}, {"attention_dp", plan.attention_dp}};
-    add_formats(out, q.case_of(candidate));
+    out.update(Json::parse(formats_json(q.case_of(candidate))));
     out["memory_utilisation"] = plan.memory_utilisation;
     return out;
 }

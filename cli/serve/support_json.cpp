@@ -6,9 +6,13 @@
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::string support_json(ServingSupport const& support) {
-    using Json = nlohmann::ordered_json;
     auto const interval = [](EngineInterval const& i) {
         return Json{{"low", i.low}, {"high", i.high}, {"rows", i.rows}};
     };
@@ -16,18 +20,18 @@ std::string support_json(ServingSupport const& support) {
         {"tpot", interval(support.interval)}, {"ttft", interval(support.first_token)}, {"unsupported", support.terms}});
 }
 
-void add_formats(nlohmann::ordered_json& out, ServingCase const& what) {
+std::string formats_json(ServingCase const& what) {
     ServingPlan const& plan = what.plan;
-    out["moe_dispatcher"] = nullptr;
-    if (sends_to_experts(plan)) out["moe_dispatcher"] = name_of(dispatcher_of(what));
-    out["redundant_experts"] = plan.redundant_experts;
-    out["weights"] = plan.weights;
-    out["weights_stored"] = plan.stored.empty() ? plan.weights : plan.stored;
-    out["weights_origin"] = name_of(plan.weights_origin);
-    out["kv_cache"] = name_of(plan.cache);
-    out["kv_cache_origin"] = name_of(plan.cache_origin);
-    out["max_batch"] = plan.max_batch;
-    out["max_batched_tokens"] = plan.max_batched_tokens;
+    Json const dispatcher = sends_to_experts(plan) ? Json(name_of(dispatcher_of(what))) : Json(nullptr);
+    return json_text(Json{{"moe_dispatcher", dispatcher},
+                          {"redundant_experts", plan.redundant_experts},
+                          {"weights", plan.weights},
+                          {"weights_stored", plan.stored.empty() ? plan.weights : plan.stored},
+                          {"weights_origin", name_of(plan.weights_origin)},
+                          {"kv_cache", name_of(plan.cache)},
+                          {"kv_cache_origin", name_of(plan.cache_origin)},
+                          {"max_batch", plan.max_batch},
+                          {"max_batched_tokens", plan.max_batched_tokens}});
 }
 
 }  // namespace sextant::cli

@@ -3,8 +3,6 @@
 #include "cost_models/serving/serving_case.hpp"
 #include "planner/serving/serving_support.hpp"
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <string>
 
 namespace sextant::cli {
@@ -13,7 +11,8 @@ namespace sextant::cli {
 /// supports.
 std::string support_json(ServingSupport const& support);
 
-/// Adds to the object of a deployment's plan how tokens get to experts, its number formats and its batches.
-void add_formats(nlohmann::ordered_json& plan, ServingCase const& what);
+/// The text of what estimates and plans say alike of a deployment's plan: how tokens get to experts, number formats and
+/// batches.
+std::string formats_json(ServingCase const& what);
 
 }  // namespace sextant::cli
