@@ -17,6 +17,9 @@ namespace {
 /// than rows of one: with 6 % the intervals of all other platforms hold 80 % of the rows of one (docs/collectives.md).
 constexpr double tail = 0.06;
 
+/// Fewer platforms of a kind say too little of yet another (assumed): then those of all kinds do.
+constexpr std::size_t enough_platforms = 5;
+
 /// Predicts rows by calibrations, one network model per machine.
 class Judge {
 public:
@@ -40,6 +43,11 @@ public:
             if (!cluster.network_model || (row.between_domains() && !cluster.network_model->out))
                 throw InputError("{}: no calibration is for {} (a class for any network is expected)", entry_,
                                  cluster.name);
+            // Where a class leaves the cluster's own efficiencies, those would be what the rows say.
+            if (!row.between_domains() && cluster.network_model->up_part.range == CalibrationRange::by_class) {
+                cluster.scale_up.ring_efficiency.value = cluster.network_model->up.ring;
+                cluster.scale_up.all_to_all_efficiency.value = cluster.network_model->up.exchange;
+            }
         }
         return {.row = &row,
                 .entry = entry_,
@@ -103,6 +111,8 @@ public:
             if ((below += weight) >= share) return log_ratio;
         return weighted.back().first;
     }
+
+    [[nodiscard]] std::size_t platforms() const { return of_entry_.size(); }
 
     [[nodiscard]] std::size_t rows() const {
         std::size_t count = 0;
@@ -221,20 +231,22 @@ std::vector<HeldOutRow> score_growth(MeasurementList const& rows, std::vector<Ne
 std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows, std::string const& entry,
                                             NetworkPart part) {
     bool const between = part == NetworkPart::scale_out;
+    std::string const kind = kind_of_entry(entry);
     std::map<Cell, PlatformErrors> pooled;
+    std::map<Cell, PlatformErrors> of_kind;
     std::map<Cell, PlatformErrors> own;
     for (HeldOutRow const& row : rows) {
         if (row.row->role != RowRole::accuracy || row.row->between_domains() != between) continue;
         Cell const cell{row.range, between, band_of(row.row->bytes)};
         pooled[cell].add(row.entry, row.log_ratio());
+        if (kind_of_entry(row.entry) == kind) of_kind[cell].add(row.entry, row.log_ratio());
         if (row.entry == entry) own[cell].add(row.entry, row.log_ratio());
     }
     std::vector<NetworkInterval> out;
     for (auto const& [cell, all] : pooled) {
         auto const [range, between_domains, band] = cell;
-        auto const found = own.find(cell);
-        PlatformErrors const& errors =
-            found != own.end() && found->second.rows() >= enough_for_interval ? found->second : all;
+        PlatformErrors const& alike = of_kind[cell].platforms() >= enough_platforms ? of_kind[cell] : all;
+        PlatformErrors const& errors = own[cell].rows() >= enough_for_interval ? own[cell] : alike;
         out.push_back(
             interval_of(errors, {.range = range, .between_domains = between_domains, .from = size_bands()[band]}));
     }

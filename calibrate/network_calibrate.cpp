@@ -191,7 +191,7 @@ bool is_held_out(std::string_view run, double share) {
 void add_scores(NetworkCalibration& calibration, std::vector<HeldOutRow> const& rows, NetworkPart part) {
     bool const is_class =
         (calibration.scale_up ? calibration.scale_up->scope : calibration.scale_out->scope).is_class();
-    calibration.intervals = intervals_from(rows, is_class ? "" : calibration.name, part);
+    calibration.intervals = intervals_from(rows, calibration.name, part);
     calibration.provenance.held_out = errors_from(rows, is_class ? "" : calibration.name);
     std::erase_if(calibration.provenance.held_out, [&](NetworkHeldOut const& h) {
         return h.between_domains != (part == NetworkPart::scale_out) ||

@@ -1,5 +1,7 @@
 #include "calibrate/network_catalogue.hpp"
 
+#include "core/error.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -187,6 +189,12 @@ std::vector<NetworkEntry> const& network_entries() {
         return all;
     }();
     return entries;
+}
+
+std::string const& kind_of_entry(std::string const& name) {
+    NetworkEntry const* const entry = entry_named(name);
+    if (entry == nullptr) throw InputError("no calibration of a network is named '{}'", name);
+    return entry->scope.is_class() ? entry->scope.kind : kind_of_entry(entry->parent);
 }
 
 bool NetworkEntry::takes(CollectiveMeasurement const& row) const {

@@ -30,6 +30,10 @@ struct NetworkEntry {
 /// In the order in which they are fitted: parents before their children.
 std::vector<NetworkEntry> const& network_entries();
 
+/// Kind of network that an entry is for: its scope's, of named clusters that of their class ("switched", "*").
+/// @throws InputError when there is no such entry.
+std::string const& kind_of_entry(std::string const& name);
+
 /// What to leave out of a fit.
 using LeftOut = std::function<bool(CollectiveMeasurement const&)>;
 
