@@ -44,7 +44,8 @@ void fill_from_file(Options& o, Given const& given) {
     if (!given("--model")) s.model = file.model;
     if (!given("--cluster")) s.cluster = file.cluster;
     if (!given("--engine") && !file.engine.empty()) s.engine = file.engine;
-    if (!given("--memory-utilisation") && file.memory_utilisation) s.memory_utilisation = file.memory_utilisation;
+    bool const same_engine = file.engine.empty() || s.engine == file.engine;  // each has a share of its own meaning
+    if (!given("--memory-utilisation") && same_engine) s.memory_utilisation = file.memory_utilisation;
     if (!given("--context")) s.context = file.context;
     if (!given("--tp")) s.tp = file.plan.tp;
     if (!given("--pp")) s.pp = file.plan.pp;

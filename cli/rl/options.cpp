@@ -8,6 +8,7 @@
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/serving/memory_share.hpp"
 
 #include <CLI/App.hpp>
 
@@ -67,8 +68,8 @@ void add_engine_options(CLI::App& app, RlOptions& o) {
     add("--kv-cache", o.cache, "bf16, fp8, int8 or int4 (default: bf16)", "FORMAT");
     add("--max-batch", o.rollout.max_batch, "responses that an engine decodes at a time (default: 256)", "N");
     add("--max-batched-tokens", o.rollout.max_batched_tokens, "tokens of one iteration (default: 8192)", "N");
-    add("--memory-utilisation", o.memory_utilisation, "share of device memory the engine takes (default: the engine's)",
-        "SHARE");
+    add("--memory-utilisation", o.memory_utilisation,
+        "share of memory the engine takes, as its own option counts (default: the engine's)", "SHARE");
 }
 
 void add_mode_options(CLI::App& app, RlOptions& o) {
@@ -124,7 +125,7 @@ ServingPlan engine_plan(RlOptions const& o, ClusterSpec const& cluster, EnginePr
                          did_you_mean(plan.weights, known), join(known));
     }
     plan.cache = cache_format_from(o.cache, "--kv-cache");
-    plan.memory_utilisation = o.memory_utilisation.value_or(engine.memory_utilisation.value);
+    plan.memory_utilisation = o.memory_utilisation.value_or(default_memory_share(engine, cluster.accelerator, plan));
     return plan;
 }
 

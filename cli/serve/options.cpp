@@ -7,6 +7,7 @@
 #include "core/spec/kernel_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "cost_models/serving/expert_exchange.hpp"
+#include "cost_models/serving/memory_share.hpp"
 #include "planner/left_out.hpp"
 #include "planner/price_words.hpp"
 #include "planner/serving/serving_support.hpp"
@@ -73,7 +74,7 @@ void add_serve_options(CLI::App& app, ServeOptions& o) {
         ->option_text("N");
     add_context_option(app, o.context);
     app.add_option("--memory-utilisation", o.memory_utilisation,
-                   "share of device memory the engine takes (default: the engine's)")
+                   "share of memory the engine takes, as its own option counts (default: the engine's)")
         ->option_text("SHARE");
     app.add_option("--expert-imbalance", o.expert_imbalance,
                    "tokens of the busiest expert rank over the mean (default: 1)")
@@ -119,7 +120,8 @@ ServingCase serving_case_from(ServeOptions const& o) {
     plan.max_batch = o.max_batch;
     plan.max_batched_tokens = o.max_batched_tokens;
     plan.block_tokens = o.block_tokens;
-    plan.memory_utilisation = o.memory_utilisation.value_or(what.engine.memory_utilisation.value);
+    plan.memory_utilisation =
+        o.memory_utilisation.value_or(default_memory_share(what.engine, what.cluster.accelerator, plan));
     plan.expert_imbalance = o.expert_imbalance;
     plan.redundant_experts = o.redundant_experts;
     plan.dispatcher = dispatcher_option(o.dispatcher);

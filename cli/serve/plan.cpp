@@ -317,7 +317,8 @@ void add_options(CLI::App& app, Options& o) {
                    "US dollars per accelerator and hour, one or one per cluster (default: the profiles')")
         ->delimiter(',')
         ->option_text("USD[,USD...]");
-    app.add_option("--memory-utilisation", o.memory_utilisation, "share of device memory (default: the engine's)")
+    app.add_option("--memory-utilisation", o.memory_utilisation,
+                   "share of memory the engine takes, as its own option counts (default: the engine's)")
         ->option_text("SHARE");
     add_context_option(app, o.context);
     app.add_option("--max-gpus", o.most, "accelerators at most (default: 4096)")->option_text("N");

@@ -28,7 +28,7 @@ inline constexpr EngineField<double> engine_numbers[] = {
     {"expert_stream_scale", &EngineProfile::expert_stream_scale, 0.1, 20},
     {"expert_compute_scale", &EngineProfile::expert_compute_scale, 0.1, 20},
     {"expert_unpack_scale", &EngineProfile::expert_unpack_scale, 0.1, 20},
-    {"memory_utilisation", &EngineProfile::memory_utilisation, 0.01, 1},
+    {"memory_utilisation", &EngineProfile::memory_utilisation, 0.01, 1, Presence::optional},
 };
 
 inline constexpr EngineField<Seconds> engine_times[] = {

@@ -31,8 +31,17 @@ enum class IterationPlanning : std::uint8_t {
 
 /// What layers with a sliding window keep of a sequence that is longer.
 enum class WindowCache : std::uint8_t {
-    window,  ///< the blocks that the window touches
-    whole    ///< everything, as other layers do
+    window,  ///< the blocks that the window touches, in groups of layers that share one pool
+    whole,   ///< everything, as other layers do
+    pools    ///< the blocks that the window touches, in a pool of its own, of some models; of others everything
+};
+
+/// What the share of the memory that an engine is told is a share of.
+enum class MemoryShare : std::uint8_t {
+    device,              ///< of all memory, for weights, activations and cache together
+    weights_and_cache,   ///< of all memory, for these two; activations and graphs take of the rest
+    left_by_weights,     ///< of what weights leave, for the cache; activations take of the rest
+    left_by_activations  ///< of what weights and activations leave, for the cache
 };
 
 /// Which pipeline stages have a layer more where these do not divide the layers.
@@ -70,9 +79,11 @@ struct EngineProfile {
     Sourced<Seconds> host_per_sequence;  ///< the same for each sequence of the batch
     Sourced<Seconds> request_overhead;  ///< client, server and queue hand-over of a request, before its first iteration
     Sourced<Seconds> tokenise_per_token;
-    Sourced<double> memory_utilisation;        ///< share of device memory taken when the user does not say
-    Sourced<Bytes> memory_overhead;            ///< context, communication buffers and captured graphs of one rank
-    PromptOrder prompts = PromptOrder::mixed;  ///< as the engine comes, when nobody sets it
+    /// Share of memory when the user does not say. 0: the engine reserves by device and plan (`default_memory_share`).
+    Sourced<double> memory_utilisation{.value = 0, .basis = Basis::assumed, .source = "the file does not state it"};
+    MemoryShare memory_share = MemoryShare::device;  ///< what that is a share of
+    Sourced<Bytes> memory_overhead;                  ///< context, communication buffers and captured graphs of one rank
+    PromptOrder prompts = PromptOrder::mixed;        ///< as the engine comes, when nobody sets it
     IterationPlanning planning = IterationPlanning::in_turn;
     WindowCache window_cache = WindowCache::window;
     GroupedHeads grouped_heads = GroupedHeads::shared;

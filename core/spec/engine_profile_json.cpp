@@ -25,7 +25,8 @@ Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
 
 constexpr std::array prompt_orders{"mixed", "first"};
 constexpr std::array plannings{"in-turn", "ahead"};
-constexpr std::array window_caches{"window", "whole"};
+constexpr std::array memory_shares{"device", "weights-and-cache", "left-by-weights", "left-by-activations"};
+constexpr std::array window_caches{"window", "whole", "pools"};
 constexpr std::array grouped_heads{"shared", "narrow", "eights", "apart"};
 constexpr std::array longer_stages{"first", "last", "before-last"};
 
@@ -47,13 +48,18 @@ std::string text_of(double value) { return fmt::format("{:.4g}", value); }
 std::string text_of(Seconds value) { return fmt::format("\"{:.4g} us\"", value.in(units::us)); }
 std::string text_of(Bytes value) { return fmt::format("\"{:.6g} MB\"", value.in(units::MB)); }
 
-/// An optional constant that does nothing stays out of the file.
+/// An optional constant that says nothing, as where no file states it, stays out of the file.
 template <class Value>
 bool is_left_out(EngineProfile const& engine, EngineField<Value> const& field) {
-    if constexpr (std::is_same_v<Value, Bytes>)
-        return false;
-    else
-        return field.presence == Presence::optional && !states_constant(engine.*field.member);
+    static EngineProfile const unstated;
+    return field.presence == Presence::optional && (engine.*field.member).value == (unstated.*field.member).value;
+}
+
+/// One engine alone sets its share by device and plan. @throws InputError where another one has none.
+void check_memory_share(EngineProfile const& engine, ObjectReader const& in) {
+    if (engine.memory_utilisation.value == 0 && engine.memory_share != MemoryShare::weights_and_cache)
+        throw InputError("{}.memory_utilisation: missing (needed but with memory_share \"{}\")", in.where(),
+                         memory_shares.at(static_cast<std::size_t>(MemoryShare::weights_and_cache)));
 }
 
 }  // namespace
@@ -78,6 +84,8 @@ EngineProfile read_engine(ObjectReader in) {
         engine.*field.member = bounded_quantity(in, field);
     engine.prompts = choice_of<PromptOrder>(in, "prompts", prompt_orders);
     engine.planning = choice_of<IterationPlanning>(in, "planning", plannings);
+    engine.memory_share = choice_of<MemoryShare>(in, "memory_share", memory_shares);
+    check_memory_share(engine, in);
     engine.window_cache = choice_of<WindowCache>(in, "window_cache", window_caches);
     engine.grouped_heads = choice_of<GroupedHeads>(in, "grouped_heads", grouped_heads);
     engine.longer_stages = choice_of<LongerStages>(in, "longer_stages", longer_stages);
@@ -103,12 +111,14 @@ std::string engine_json(EngineProfile const& engine) {
     add(engine_sizes);
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
-        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"window_cache\": \"{}\",\n  "
+        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"memory_share\": \"{}\",\n  "
+        "\"window_cache\": \"{}\",\n  "
         "\"grouped_heads\": \"{}\",\n  \"longer_stages\": \"{}\",\n  \"vendor\": {},\n  "
         "\"time_interval\": {},\n  \"first_token_interval\": {}\n}}\n",
         json_text(Json(engine.name)), json_text(Json(engine.title)), json_text(Json(engine.aliases)), lines,
         prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
         plannings.at(static_cast<std::size_t>(engine.planning)),
+        memory_shares.at(static_cast<std::size_t>(engine.memory_share)),
         window_caches.at(static_cast<std::size_t>(engine.window_cache)),
         grouped_heads.at(static_cast<std::size_t>(engine.grouped_heads)),
         longer_stages.at(static_cast<std::size_t>(engine.longer_stages)), json_text(Json(engine.vendor)),

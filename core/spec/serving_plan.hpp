@@ -48,7 +48,7 @@ struct ServingPlan {
     std::int64_t max_batch = 256;            ///< sequences decoding at a time, of a replica
     std::int64_t max_batched_tokens = 8192;  ///< tokens of one iteration, prefill chunks included
     std::int64_t block_tokens = 16;          ///< of the paged cache
-    double memory_utilisation = 0.9;         ///< share of device memory that the engine takes
+    double memory_utilisation = 0.9;         ///< the engine's share of memory, of what it is a share (`MemoryShare`)
     double expert_imbalance = 1;             ///< tokens of the busiest expert rank over the mean
     std::int64_t redundant_experts = 0;      ///< copies of experts, divided over the ranks beside these
     std::optional<Dispatcher> dispatcher{};  ///< of routed tokens; nothing: the engine's (`dispatcher_of`)

@@ -3,6 +3,7 @@
 #include "core/graph/block.hpp"
 #include "core/spec/parameters.hpp"
 #include "core/spec/serving_split.hpp"
+#include "cost_models/serving/memory_share.hpp"
 #include "cost_models/serving/stage_split.hpp"
 
 #include <algorithm>
@@ -145,10 +146,8 @@ Bytes activations_of(ServingCase const& what) {
 
 /// Of a rank of one stage.
 ServingMemory stage_memory(ServingCase const& what, Stage const& stage) {
-    ServingPlan const& plan = what.plan;
     ServingMemory memory;
     memory.capacity = what.cluster.accelerator.memory_capacity.value;
-    memory.usable = memory.capacity * plan.memory_utilisation;
     memory.weights = weights_of(what, stage);
     memory.overhead = what.engine.memory_overhead.value;
     memory.cache_per_token = cache_per_token_of(what, stage);
@@ -165,6 +164,7 @@ ServingMemory serving_memory(ServingCase const& what) {
     for (Stage const& stage : stages_of(what)) {
         ServingMemory memory = stage_memory(what, stage);
         memory.activations = activations;
+        memory.usable = usable_memory(what.engine, plan, memory.capacity, memory.weights, activations, memory.overhead);
         memory.cache = memory.usable - memory.fixed();
         if (!fullest || is_fuller(memory, *fullest)) fullest = memory;
     }

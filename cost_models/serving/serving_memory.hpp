@@ -8,7 +8,7 @@ namespace sextant {
 /// Memory of one rank of a replica, of the pipeline stage that fills up first, and how many tokens its cache holds.
 struct ServingMemory {
     Bytes capacity;
-    Bytes usable;  ///< the engine's share of it
+    Bytes usable;  ///< what the engine fills of it, by its share of memory (`usable_memory`)
     Bytes weights;
     Bytes activations;      ///< peak of an iteration of `max_batched_tokens`
     Bytes overhead;         ///< context, communication buffers, captured graphs

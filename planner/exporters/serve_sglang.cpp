@@ -84,7 +84,7 @@ void add_limits(ArgumentLines& lines, ServeLaunch const& l) {
 void add_memory(ArgumentLines& lines, ServeLaunch const& l) {
     ServingMemory const& m = l.memory;
     if (!m.fits()) return;
-    lines.comment(fmt::format("weights and cache alone, of {:.3g} of the memory in all", l.plan.memory_utilisation));
+    lines.comment(fmt::format("weights and cache alone, of {:.3g} of the memory in all", m.usable / m.capacity));
     lines.option("--mem-fraction-static", fmt::format("{:.3f}", (m.weights + m.cache) / m.capacity));
 }
 

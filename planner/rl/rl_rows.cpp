@@ -8,6 +8,7 @@
 #include "core/spec/model_name.hpp"
 #include "core/text.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/serving/memory_share.hpp"
 
 #include <fmt/format.h>
 
@@ -69,7 +70,7 @@ void set_engine(RlQuestion& q, RowCells const& cells, RlRow& row) {
     }
     std::string const name = lower_case(cells.text("rollout_engine"));
     q.engine = find_engine(name.find("sglang") != std::string::npos ? "sglang" : "vllm", "rollout_engine");
-    q.rollout.memory_utilisation = q.engine.memory_utilisation.value;
+    q.rollout.memory_utilisation = default_memory_share(q.engine, q.machine.cluster.accelerator, q.rollout);
     q.rollout.weights = std::string(name_of(two_byte_precision(q.machine.cluster.accelerator)));
 }
 

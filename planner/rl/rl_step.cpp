@@ -38,11 +38,17 @@ RolloutFleet fleet_of(RlStep const& step, RlQuestion const& q, IterationModel co
             .slowdown = q.overheads.generation};
 }
 
-/// Share of the device that an engine gets beside what the trainer keeps there: what it asks for, or what is left of
-/// what frameworks can use. Source: vLLM, v1/worker/gpu_worker.py (its share of the whole device must be free).
-double share_beside(Bytes taken, ServingCase const& engine, MemoryLimit const& limit) {
-    double const left = (limit.of_device - taken) / engine.cluster.accelerator.memory_capacity.value;
-    return std::min(engine.plan.memory_utilisation, left);
+/// Puts an engine beside what the trainer keeps on the device. A share of the whole device is what it asks for, or what
+/// is left of what frameworks can use; other shares are of what the engine finds free as it starts.
+/// Source: vLLM, v1/worker/gpu_worker.py (its share of the whole device must be free); SGLang 0.5.6, model_runner.py
+/// (profile_max_num_token).
+void put_beside(Bytes taken, ServingCase& engine, MemoryLimit const& limit) {
+    Bytes& capacity = engine.cluster.accelerator.memory_capacity.value;
+    Bytes const left = limit.of_device - taken;
+    if (engine.engine.memory_share == MemoryShare::device)
+        engine.plan.memory_utilisation = std::min(engine.plan.memory_utilisation, left / capacity);
+    else
+        capacity = std::min(capacity, left);
 }
 
 std::string engine_label(ServingPlan const& plan) {
@@ -168,7 +174,7 @@ bool RlPlanner::train_critic(RlStep& step, Trainer& trainer) {
 
 bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
     ServingCase what = engine.what;
-    if (taken > Bytes{}) what.plan.memory_utilisation = share_beside(taken, what, question_.machine.limit);
+    if (taken > Bytes{}) put_beside(taken, what, question_.machine.limit);
     ServingMemory const memory = serving_memory(what);
     double const longest =
         question_.prompt_tokens + static_cast<double>(*std::max_element(lengths_.begin(), lengths_.end()));

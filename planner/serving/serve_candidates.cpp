@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/serving_split.hpp"
+#include "cost_models/serving/memory_share.hpp"
 #include "planner/degrees.hpp"
 
 #include <algorithm>
@@ -134,8 +135,8 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
                             c.plan.cache_origin = q.caches_origin;
                             c.plan.max_batch = batch;
                             c.plan.max_batched_tokens = std::max(chunk, batch);
-                            c.plan.memory_utilisation =
-                                q.memory_utilisation.value_or(q.engine.memory_utilisation.value);
+                            c.plan.memory_utilisation = q.memory_utilisation.value_or(
+                                default_memory_share(q.engine, machine.cluster.accelerator, c.plan));
                             out.push_back(std::move(c));
                         }
         }

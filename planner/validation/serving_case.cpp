@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/engine_catalog.hpp"
+#include "cost_models/serving/memory_share.hpp"
 #include "planner/validation/served_loop.hpp"
 #include "planner/validation/serving_machine.hpp"
 #include "planner/validation/serving_model.hpp"
@@ -280,8 +281,9 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
     apply_layout(row, out);
     measured_weights(row, out.what.cluster.accelerator, out.what.engine, out.assumptions).put_into(out.what.plan);
     out.what.plan.cache = measured_cache(row);
-    out.what.plan.memory_utilisation = out.what.engine.memory_utilisation.value;
     apply_limits(row, out);
+    out.what.plan.memory_utilisation =
+        default_memory_share(out.what.engine, out.what.cluster.accelerator, out.what.plan);
     if (out.load == ServedLoad::static_batch) out.what.engine = without_server(out.what.engine);
     apply_measured(row, out);
     ServingPlan const& p = out.what.plan;

@@ -121,10 +121,11 @@ TEST_CASE("export serve: a deployment from a file starts the engine that it is f
     auto const text = [](Json const& json) { return json.at("files")[0].at("text").get<std::string>(); };
     plan({});
     Json const own = exported({});
-    CHECK_THAT(text(own), contains("sglang") && contains("of 0.5 of the memory in all"));
+    CHECK_THAT(text(own), contains("sglang") && contains("--mem-fraction-static 0.500\n"));
     CHECK(own.at("not_expressed").dump().find("scheduler") == std::string::npos);
     CHECK_THAT(text(exported({"--engine", "vllm", "--memory-utilisation", "0.8"})),
                contains("vllm serve") && contains("--gpu-memory-utilization 0.8"));
+    CHECK_THAT(text(exported({"--engine", "vllm"})), contains("--gpu-memory-utilization 0.9"));  // another share
     plan({"--scheduler", "fcfs"});
     Json const fcfs = exported({});
     CHECK_THAT(fcfs.at("not_expressed").dump(),

@@ -72,6 +72,7 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     };
     drop_line("  \"prompt_launch\"");
     drop_line("  \"expert_launch\"");
+    drop_line("  \"memory_share\"");
     drop_line("  \"window_cache\"");
     drop_line("  \"grouped_heads\"");
     drop_line("  \"longer_stages\"");
@@ -81,6 +82,7 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     CHECK(engine.prompt_launch.value == Seconds{});
     CHECK(engine.prompt_launch.basis == Basis::assumed);
     CHECK(engine.expert_launch.value == Seconds{});
+    CHECK(engine.memory_share == MemoryShare::device);
     CHECK(engine.window_cache == WindowCache::window);
     CHECK(engine.grouped_heads == GroupedHeads::shared);
     CHECK(engine.longer_stages == LongerStages::first);
@@ -106,12 +108,22 @@ TEST_CASE("optional constants of an engine that do nothing stay out of its file"
     CHECK_THROWS_WITH(read_text(engine_json(engine)), contains("gemm_compute_scale"));
 }
 
+TEST_CASE("an engine without a share of memory is one that reserves by device and plan") {
+    EngineProfile engine = find_engine("sglang", "test");
+    CHECK(engine.memory_utilisation.value == 0);
+    CHECK(engine_json(engine).find("memory_utilisation") == std::string::npos);
+    CHECK(read_text(engine_json(engine)).memory_share == MemoryShare::weights_and_cache);
+    engine.memory_share = MemoryShare::device;
+    CHECK_THROWS_WITH(read_text(engine_json(engine)), contains("memory_utilisation") && contains("weights-and-cache"));
+}
+
 TEST_CASE("an engine that is written reads back with equal values") {
     EngineProfile engine = find_engine("vllm", "test");
     engine.gemm_scale = {.value = 1.234, .basis = Basis::fitted, .source = "a \"quoted\" source"};
     engine.kernel_gap.value = 2.5 * units::us;
     engine.prompts = PromptOrder::first;
     engine.window_cache = WindowCache::whole;
+    engine.memory_share = MemoryShare::left_by_activations;
     engine.grouped_heads = GroupedHeads::eights;
     engine.longer_stages = LongerStages::last;
     engine.vendor = "AMD";
@@ -124,6 +136,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     CHECK(again.gemm_scale.source == engine.gemm_scale.source);
     CHECK(again.kernel_gap.value.in(units::us) == Approx(2.5));
     CHECK(again.window_cache == WindowCache::whole);
+    CHECK(again.memory_share == MemoryShare::left_by_activations);
     CHECK(again.grouped_heads == GroupedHeads::eights);
     CHECK(again.longer_stages == LongerStages::last);
     CHECK(again.vendor == "AMD");
@@ -147,7 +160,12 @@ TEST_CASE("an engine's file with a fault is refused and the fault is named") {
     refused("\"prompts\": \"first\"", "\"prompts\": \"later\"", "mixed, first");
     refused("\"grouped_heads\": \"shared\"", "\"grouped_heads\": \"pairs\"", "shared, narrow, eights, apart");
     refused("\"gemm_scale\"", "\"gem_scale\"", "gemm_scale");
-    refused("\"memory_utilisation\": {\"value\": 0.9", "\"memory_utilisation\": {\"value\": 1.9", "memory_utilisation");
+    refused("\"memory_share\": \"weights-and-cache\"", "\"memory_share\": \"half\"",
+            "weights-and-cache, left-by-weights");
+    std::string const shared = engine_json(find_engine("tensorrt-llm", "test"));
+    CHECK_THROWS_WITH(read_text(replaced(shared, "\"memory_utilisation\": {\"value\": 0.9",
+                                         "\"memory_utilisation\": {\"value\": 1.9")),
+                      contains("memory_utilisation"));
     refused(" us\"", " GB\"", "GB");
     refused("\"low\": ", "\"low\": -", "interval");
     CHECK_THROWS_AS(read_text("{}"), InputError);
