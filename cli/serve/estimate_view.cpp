@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace sextant::cli {
 namespace {
 
@@ -57,7 +59,8 @@ std::string cache_text(ServeEstimateReport const& report) {
     double const kept = m.shape.kept(request);
     if (m.state > Bytes{})
         return out + fmt::format("; states of recurrent layers take {} more of each request", human(m.state));
-    return kept < request ? out + fmt::format("; sliding windows make a request take what {:.0f} would", kept) : out;
+    return std::abs(kept - request) < 1 ? out
+                                        : out + fmt::format("; windows make a request take what {:.0f} would", kept);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ public:
 private:
     /// Of one sequence on one rank.
     [[nodiscard]] Bytes cache_of(double tokens) const {
-        return model_.memory().cache_per_token * model_.memory().shape.kept(tokens);
+        return model_.memory().cache_per_token * model_.memory().shape.copied(tokens);
     }
 
     IterationModel const& model_;
