@@ -30,6 +30,7 @@ struct Options {
     double prompt = 1024;
     double output_tokens = 256;
     double cached = 0;
+    double shared = 0;
     std::string concurrency;
     std::string rate;
     std::string batch;
@@ -162,7 +163,9 @@ std::optional<ServingMisfit> misfit(ServeEstimateReport const& report, std::vect
     if (report.load != ServeLoad::static_batch) return std::nullopt;
     double const asked = *std::max_element(loads.begin(), loads.end());
     if (asked <= report.held) return std::nullopt;
-    out.cache *= asked / static_cast<double>(what.plan.attention_dp);
+    double const prefix = report.memory.prefix_tokens(report.request.shared);
+    double const own = report.memory.shape.own(tokens, report.request.shared);
+    out.cache = (prefix + own * asked / static_cast<double>(what.plan.attention_dp)) * report.memory.cache_per_token;
     out.reason = fmt::format(
         "a batch of {:g} requests of {:g} tokens, of which the cache of {:.0f} tokens holds {:g} (a smaller --batch, "
         "or "
@@ -171,12 +174,29 @@ std::optional<ServingMisfit> misfit(ServeEstimateReport const& report, std::vect
     return out;
 }
 
+/// How often what the prefix cache has is in the cache.
+std::string prefix_words(ServeEstimateReport const& report) {
+    double const shared = report.memory.state > Bytes{} ? 0 : report.request.shared;
+    double const own = report.request.cached - shared;
+    if (shared == 0)
+        return fmt::format(
+            "the {:g} tokens found in the prefix cache are each request's own, as of a conversation so far, and take "
+            "room for each{}",
+            own,
+            report.request.shared > 0 ? ": states of recurrent layers are not shared" : " (--shared: of all requests)");
+    return fmt::format(
+        "a prefix of {:g} tokens is that of all requests, in whole blocks once in each cache{}; attention "
+        "reads it for each of them",
+        shared, own > 0 ? fmt::format(", and {:g} found there are each request's own", own) : "");
+}
+
 int run(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     ServeEstimateReport report;
     report.what = serving_case_from(o.serve);
     ServingCase const& what = report.what;
-    report.request = checked_request({.prompt = o.prompt, .output = o.output_tokens, .cached = o.cached}, what.model);
+    report.request = checked_request(
+        {.prompt = o.prompt, .output = o.output_tokens, .cached = o.cached, .shared = o.shared}, what.model);
     report.memory = serving_memory(what);
     report.price = serving_price(o.serve, what);
     report.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(what.plan.cache));
@@ -186,10 +206,12 @@ int run(Options const& o, CommandContext& context) {
     report.assumptions.push_back(
         fmt::format("power: {} of the rated power while computing, {} while reading memory, {} while waiting",
                     power_computing, power_reading, power_waiting));
-    report.largest = largest_batch(what, report.memory, report.request.prompt + report.request.output);
+    if (report.request.cached > 0) report.assumptions.push_back(prefix_words(report));
+    double const tokens = report.request.prompt + report.request.output;
+    report.largest = largest_batch(what, report.memory, tokens, report.request.shared);
     ServingCase any = what;
     any.plan.max_batch = std::numeric_limits<std::int64_t>::max();
-    report.held = largest_batch(any, report.memory, report.request.prompt + report.request.output);
+    report.held = largest_batch(any, report.memory, tokens, report.request.shared);
     std::vector<double> const loads = loads_of(o, report);
     if (report.load == ServeLoad::concurrency)
         report.assumptions.emplace_back(
@@ -244,6 +266,9 @@ Subcommand describe_serve_estimate(CLI::App& serve, CommandContext& context) {
     app.add_option("--prompt", o->prompt, "tokens of a prompt (default: 1024)")->option_text("TOKENS");
     app.add_option("--output-tokens", o->output_tokens, "tokens of an answer (default: 256)")->option_text("TOKENS");
     app.add_option("--cached", o->cached, "tokens of the prompt that the prefix cache has (default: 0)")
+        ->option_text("TOKENS");
+    app.add_option("--shared", o->shared,
+                   "of these, a prefix that all requests have: in the cache once (default: 0, each has its own)")
         ->option_text("TOKENS");
     app.add_option("--concurrency", o->concurrency,
                    "requests in flight at all times (default: 1, 4, 16, ... to the largest batch)")

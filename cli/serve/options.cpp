@@ -244,10 +244,12 @@ void check_context(ModelSpec const& model, double prompt, double output) {
 
 RequestShape checked_request(RequestShape request, ModelSpec const& model) {
     constexpr double longest = RequestShape::longest;
-    auto const& [prompt, output, cached] = request;
+    auto const& [prompt, output, cached, shared] = request;
     if (!(prompt >= 1 && prompt <= longest)) throw InputError("--prompt: {} (1 to {:g} tokens)", prompt, longest);
     if (!(output >= 1 && output <= longest)) throw InputError("--output-tokens: {} (1 to {:g})", output, longest);
     if (!(cached >= 0 && cached < prompt)) throw InputError("--cached: {} (0 to below the prompt)", cached);
+    if (!(shared >= 0 && shared <= cached))
+        throw InputError("--shared: {} (0 to the {:g} of --cached)", shared, cached);
     check_context(model, prompt, output);
     return request;
 }

@@ -31,13 +31,13 @@ Seconds prompt_wait(PromptMix const& mix, RequestShape const& request, double de
 
 double most_requests(IterationModel const& model, RequestShape const& request) {
     ServingMemory const& memory = model.memory();
-    if (largest_batch(model.what(), memory, request.prompt + request.output) < 1)
+    if (largest_batch(model.what(), memory, request.prompt + request.output, request.shared) < 1)
         throw InputError(
             "serving: one request of {:.0f} tokens does not fit the cache, which holds {:.0f} ({} for weights, {} of "
             "{} usable)",
             request.prompt + request.output, memory.longest(), human(memory.weights), human(memory.usable),
             human(memory.capacity));
-    return largest_batch(model.what(), memory, mean_context(request)) / groups_of(model);
+    return largest_batch(model.what(), memory, mean_context(request), request.shared) / groups_of(model);
 }
 
 double prefill_steps(PromptMix const& mix, Seconds wait) {
@@ -105,9 +105,11 @@ void finish_batch(ServingEstimate& out, IterationModel const& model, RequestShap
     out.latency = out.ttft.total() + (request.output - 1) * out.tpot;
     out.output_tokens_per_s = out.requests_per_s * request.output;
     ServingMemory const& memory = model.memory();
-    double const held =
-        out.decodes * memory.shape.kept(mean_context(request)) + out.prompts * memory.shape.kept(request.prompt);
-    out.cache_share = std::min(1.0, held / (memory.cache_tokens * static_cast<double>(model.what().plan.attention_dp)));
+    auto const caches = static_cast<double>(model.what().plan.attention_dp);
+    double const held = caches * memory.prefix_tokens(request.shared) +
+                        out.decodes * memory.shape.own(mean_context(request), request.shared) +
+                        out.prompts * memory.shape.own(request.prompt, request.shared);
+    out.cache_share = std::min(1.0, held / (memory.cache_tokens * caches));
 }
 
 double working_share(IterationModel const& model, double requests) {

@@ -180,11 +180,12 @@ ServingMemory serving_memory(ServingCase const& what) {
     return memory;
 }
 
-double largest_batch(ServingCase const& what, ServingMemory const& memory, double context) {
+double largest_batch(ServingCase const& what, ServingMemory const& memory, double context, double shared) {
     double const block = static_cast<double>(what.plan.block_tokens);
-    double const tokens = memory.shape.kept(std::ceil(std::max(1.0, context) / block) * block);
+    double const each = memory.shape.own(std::ceil(std::max(1.0, context) / block) * block, shared);
+    double const left = std::max(0.0, memory.cache_tokens - memory.prefix_tokens(shared));
     return std::min(static_cast<double>(what.plan.max_batch),
-                    std::floor(memory.cache_tokens / tokens) * static_cast<double>(what.plan.attention_dp));
+                    std::floor(left / each) * static_cast<double>(what.plan.attention_dp));
 }
 
 }  // namespace sextant

@@ -22,6 +22,8 @@ struct ServingMemory {
     [[nodiscard]] Bytes fixed() const { return weights + activations + overhead; }
     /// Cache of one sequence of `tokens`.
     [[nodiscard]] Bytes cache_of(double tokens) const { return shape.kept(tokens) * cache_per_token; }
+    /// Tokens of the cache that a prefix of `shared` tokens takes, of each group, where all sequences have it.
+    [[nodiscard]] double prefix_tokens(double shared) const { return shape.kept(shared) - shape.own(shared, shared); }
     /// The longest sequence that fits.
     [[nodiscard]] double longest() const { return shape.longest(cache_tokens); }
     [[nodiscard]] bool fits() const { return cache_tokens >= 1; }
@@ -34,6 +36,7 @@ ServingMemory serving_memory(ServingCase const& what);
 
 /// Sequences of `context` tokens that fit the cache of a replica (all its attention data-parallel groups), at most
 /// `max_batch`.
-double largest_batch(ServingCase const& what, ServingMemory const& memory, double context);
+/// @param shared first tokens of each that are those of all: once in the cache of each group
+double largest_batch(ServingCase const& what, ServingMemory const& memory, double context, double shared = 0);
 
 }  // namespace sextant

@@ -11,6 +11,7 @@ struct RequestShape {
     double prompt = 0;                      ///< tokens
     double output = 0;                      ///< tokens, the first one included
     double cached = 0;                      ///< of the prompt, found in the prefix cache
+    double shared = 0;                      ///< of these, of a prefix that all requests have, which is there once
     /// An answer has tokens after the first, and so a time from token to token.
     [[nodiscard]] bool has_later_tokens() const { return output > 1; }
 };

@@ -4,6 +4,7 @@
 #include "tests/cli/scratch_folder.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 using namespace sextant;
@@ -376,4 +377,21 @@ TEST_CASE("serve: dispatcher and copies of experts go from a plan to the engine'
         INFO(script.err << script.out);
         CHECK_THAT(script.out, contains(dispatcher) && contains(copies));
     }
+}
+
+TEST_CASE("serve estimate: what the prefix cache has takes room for each request, or once where all share it") {
+    auto const asked = [](Arguments const& more) {
+        Arguments out{"serve",    "estimate", "--model",  "llama-3.1-8b", "--cluster",   "l40s",
+                      "--prompt", "4000",     "--cached", "3200",         "--max-batch", "4096"};
+        out.insert(out.end(), more.begin(), more.end());
+        return answer(out);
+    };
+    Json const own = asked({});
+    Json const common = asked({"--shared", "3200"});
+    CHECK(own.at("assumptions").dump().find("each request's own") != std::string::npos);
+    CHECK(common.at("assumptions").dump().find("that of all requests") != std::string::npos);
+    CHECK(at(common, "/request/shared") == 3200);
+    double const tokens = at(own, "/memory/cache_tokens");
+    CHECK(at(own, "/largest_batch") == std::floor(tokens / 4256));
+    CHECK(at(common, "/largest_batch") == std::floor((tokens - 3200) / 1056));
 }

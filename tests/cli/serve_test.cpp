@@ -164,6 +164,8 @@ TEST_CASE("serve estimate: wrong questions are refused in one line") {
         {estimate({"--prompt", "1e6"}), "more than the 131072"},
         {estimate({"--output-tokens", "-4"}), "--output-tokens"},
         {estimate({"--cached", "5000"}), "--cached"},
+        {estimate({"--shared", "500"}), "--shared: 500 (0 to the 0 of --cached)"},
+        {estimate({"--cached", "500", "--shared", "501"}), "--shared"},
         {estimate({"--rate", "0"}), "--rate"},
         {estimate({"--rate", "1", "--batch", "2"}), "one of"},
         {estimate({"--concurrency", "x"}), "--concurrency"},

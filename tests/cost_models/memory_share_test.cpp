@@ -94,3 +94,26 @@ TEST_CASE("memory share: weights beyond the device leave no cache, whatever the 
         CHECK(m.usable <= m.capacity);
     }
 }
+
+TEST_CASE("memory share: a prefix that all requests have is in each cache once, and room is left for more of them") {
+    ServingCase what = served_by("vllm", "llama-3.1-8b", "h100-sxm", {.attention_dp = 2, .max_batch = 4096});
+    ServingMemory const m = serving_memory(what);
+    double const tokens = 5000, shared = 4001;  // 4,000 in whole blocks of 16
+    CHECK(largest_batch(what, m, tokens) == 2 * std::floor(m.cache_tokens / 5008));
+    CHECK(largest_batch(what, m, tokens, shared) == 2 * std::floor((m.cache_tokens - 4000) / (5008 - 4000)));
+    CHECK(largest_batch(what, m, tokens, 15) == largest_batch(what, m, tokens));
+    for (double more = 0; more + 97 < tokens; more += 97) {
+        CAPTURE(more);
+        CHECK(largest_batch(what, m, tokens, more + 97) >= largest_batch(what, m, tokens, more));
+    }
+    IterationModel const model(what);
+    RequestShape const own{.prompt = 4500, .output = 500, .cached = 4000};
+    RequestShape const common{.prompt = 4500, .output = 500, .cached = 4000, .shared = 4000};
+    CHECK(serving_capacity(model, common) > serving_capacity(model, own));
+    ServingEstimate const apart = closed_loop(model, own, 32);
+    ServingEstimate const together = closed_loop(model, common, 32);
+    CHECK(together.tpot == apart.tpot);  // attention reads the prefix for each
+    double const all = m.cache_tokens * 2;
+    double const saved = (together.decodes + together.prompts - 2) * 4000;
+    CHECK(apart.cache_share - together.cache_share == Approx(saved / all));
+}
