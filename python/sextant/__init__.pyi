@@ -1127,6 +1127,7 @@ class _ServeEstimate(Command):
         prompt: Value | None = None,
         output_tokens: Value | None = None,
         cached: Value | None = None,
+        shared: Value | None = None,
         concurrency: Value | None = None,
         rate: Value | None = None,
         batch: Value | None = None,
@@ -1150,12 +1151,13 @@ class _ServeEstimate(Command):
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
             context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
-            memory_utilisation: share of device memory the engine takes (default: the engine's)
+            memory_utilisation: share of memory the engine takes, as its own option counts (default: the engine's)
             expert_imbalance: tokens of the busiest expert rank over the mean (default: 1)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             prompt: tokens of a prompt (default: 1024)
             output_tokens: tokens of an answer (default: 256)
             cached: tokens of the prompt that the prefix cache has (default: 0)
+            shared: of these, a prefix that all requests have: in the cache once (default: 0, each has its own)
             concurrency: requests in flight at all times (default: 1, 4, 16, ... to the largest batch)
             rate: requests a second that arrive at random at a replica, instead
             batch: one batch that begins together and runs to its end, instead
@@ -1249,7 +1251,7 @@ class _ServeSimulate(Command):
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
             context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
-            memory_utilisation: share of device memory the engine takes (default: the engine's)
+            memory_utilisation: share of memory the engine takes, as its own option counts (default: the engine's)
             expert_imbalance: tokens of the busiest expert rank over the mean (default: 1)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             replicas: copies of the model (default: 1)
@@ -1364,7 +1366,7 @@ class _ServePlan(Command):
             kv_cache: formats of the cache that may be chosen (default: the checkpoint's, else bf16)
             max_error: largest rms output error a format may have, as a share (see serve quality; default: any)
             price: US dollars per accelerator and hour, one or one per cluster (default: the profiles')
-            memory_utilisation: share of device memory (default: the engine's)
+            memory_utilisation: share of memory the engine takes, as its own option counts (default: the engine's)
             context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
             max_gpus: accelerators at most (default: 4096)
             requests: of one simulation, at least (default: 4000)
@@ -1419,7 +1421,7 @@ class _ServeQuality(Command):
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
             context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
-            memory_utilisation: share of device memory the engine takes (default: the engine's)
+            memory_utilisation: share of memory the engine takes, as its own option counts (default: the engine's)
             expert_imbalance: tokens of the busiest expert rank over the mean (default: 1)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             weights: formats of the weights to compare (default: all of two bytes or less)
@@ -1557,7 +1559,7 @@ class _Rl(Command):
             kv_cache: bf16, fp8, int8 or int4 (default: bf16)
             max_batch: responses that an engine decodes at a time (default: 256)
             max_batched_tokens: tokens of one iteration (default: 8192)
-            memory_utilisation: share of device memory the engine takes (default: the engine's)
+            memory_utilisation: share of memory the engine takes, as its own option counts (default: the engine's)
             model: the policy: preset or Hugging Face config.json
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators, of engines and trainer together
@@ -1656,7 +1658,7 @@ class _ExportServe(Command):
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
             context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
-            memory_utilisation: share of device memory the engine takes (default: the engine's)
+            memory_utilisation: share of memory the engine takes, as its own option counts (default: the engine's)
             expert_imbalance: tokens of the busiest expert rank over the mean (default: 1)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             plan: what 'sextant serve plan --format json' wrote

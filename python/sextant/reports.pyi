@@ -1123,6 +1123,7 @@ class ServeEstimateReportRequest(Report):
     prompt: Final[float]
     output: Final[float]
     cached: Final[float]
+    shared: Final[float]
 
 class ServeEstimateReportMemory(Report):
     capacity_bytes: Final[float]
