@@ -46,13 +46,14 @@ bool is_of_experts(Collective const& c) { return c.group == GroupKind::expert ||
 }  // namespace
 
 GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec const& cluster) {
+    std::int64_t const job = plan.world_size();
     switch (group) {
-        case GroupKind::tensor: return place_group(plan.tp, 1, cluster);
-        case GroupKind::context: return place_group(plan.cp, plan.tp, cluster);
-        case GroupKind::data: return place_group(plan.dp * plan.cp, plan.tp, cluster);
-        case GroupKind::expert: return place_group(plan.ep, plan.expert_tp, cluster);
-        case GroupKind::expert_tensor: return place_group(plan.expert_tp, 1, cluster);
-        case GroupKind::expert_data: return place_group(plan.expert_dp(), plan.ep * plan.expert_tp, cluster);
+        case GroupKind::tensor: return place_group(plan.tp, 1, cluster, job);
+        case GroupKind::context: return place_group(plan.cp, plan.tp, cluster, job);
+        case GroupKind::data: return place_group(plan.dp * plan.cp, plan.tp, cluster, job);
+        case GroupKind::expert: return place_group(plan.ep, plan.expert_tp, cluster, job);
+        case GroupKind::expert_tensor: return place_group(plan.expert_tp, 1, cluster, job);
+        case GroupKind::expert_data: return place_group(plan.expert_dp(), plan.ep * plan.expert_tp, cluster, job);
         case GroupKind::pipeline: {
             // One neighbour pair: the worst is the one that crosses a pod, or a domain, if any does, and no bridge.
             std::int64_t const stride = plan.tp * plan.cp * plan.dp;
@@ -367,15 +368,16 @@ PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
 }
 
 CollectiveCurve const& Pricer::curve(CollectiveKind kind, GroupPlacement const& group) {
-    std::array<std::int64_t, 9> const key{static_cast<std::int64_t>(kind),
-                                          group.size,
-                                          group.ranks_per_domain,
-                                          group.stride,
-                                          group.copies,
-                                          group.expert_groups,
-                                          group.chosen_groups,
-                                          group.bridged ? 1 : 0,
-                                          group.pipeline};
+    std::array<std::int64_t, 10> const key{static_cast<std::int64_t>(kind),
+                                           group.size,
+                                           group.ranks_per_domain,
+                                           group.stride,
+                                           group.copies,
+                                           group.expert_groups,
+                                           group.chosen_groups,
+                                           group.bridged ? 1 : 0,
+                                           group.pipeline,
+                                           group.slice};
     auto const [found, is_new] = curves_.try_emplace(key);
     if (is_new) found->second = collective_curve(cluster_, kind, group);
     return found->second;

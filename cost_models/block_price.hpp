@@ -139,7 +139,7 @@ private:
     FrameworkTiming const& framework_;
     KeptFormats formats_;
     KeptGradients gradients_;
-    std::map<std::array<std::int64_t, 9>, CollectiveCurve> curves_;
+    std::map<std::array<std::int64_t, 10>, CollectiveCurve> curves_;
     std::map<std::array<std::int64_t, 7>, Product> products_;
 };
 

@@ -309,7 +309,7 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
                 fmt::format("{}: {} ranks are more than one domain that NVLink joins", out.cluster.name, ranks));
         if (in_trays) out.assumptions.emplace_back("nodes are trays of one rack, whose links join them");
         if (row.nodes == 1) set_domain(row, out);
-        out.group = place_group(ranks, 1, out.cluster);
+        out.group = place_group(ranks, 1, out.cluster, ranks);
     } else {
         if (profile == nullptr) {
             if (network.empty() && inter.empty())

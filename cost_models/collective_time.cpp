@@ -1,10 +1,10 @@
 #include "cost_models/collective_time.hpp"
 
 #include "core/error.hpp"
-#include "core/is_one_of.hpp"
 #include "cost_models/nccl_curve.hpp"
 #include "cost_models/network_correction.hpp"
 #include "cost_models/token_dispatch.hpp"
+#include "cost_models/torus_time.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -65,79 +65,6 @@ double steps_of(CollectiveKind kind, double n) {
     return n - 1;
 }
 
-/// Whether so many ranks make up a box with sides along so many of these axes.
-bool fills_box(std::int64_t ranks, std::vector<std::int64_t> const& torus, std::size_t first, int sides) {
-    if (sides == 0) return ranks == 1;
-    for (std::size_t axis = first; axis < torus.size(); ++axis)
-        for (std::int64_t side = 2; side <= std::min(torus[axis], ranks); ++side)
-            if (ranks % side == 0 && fills_box(ranks / side, torus, axis + 1, sides - 1)) return true;
-    return false;
-}
-
-/// Axes of a torus that a group spans: a group that is no longer than the first axis runs along one of them, and a
-/// slice is a box, or has ranks that hang on by one link.
-int spanned_axes(ScaleUpNetwork const& up, GroupPlacement const& group) {
-    auto const axes = static_cast<int>(up.torus.size());
-    std::int64_t extent = 1;
-    int spanned = 0;
-    for (int i = 0; i < axes; ++i) {
-        std::int64_t const before = extent;
-        extent *= up.torus[static_cast<std::size_t>(i)];
-        if (extent > group.stride && before < group.stride * group.size) ++spanned;
-    }
-    while (spanned > 1 && !fills_box(group.size, up.torus, 0, spanned))
-        --spanned;
-    return std::max(1, spanned);
-}
-
-/// Whether the ranks of a group make up rings: whole axes do, or an even number, there and back over two lines side by
-/// side. Two chips have one link between them, and an odd number that fills no axis is a line.
-bool closes(ScaleUpNetwork const& up, GroupPlacement const& group) {
-    if (!up.torus_wraps || group.size == 2) return false;
-    if (group.size % 2 == 0 || spanned_axes(up, group) > 1) return true;
-    return is_one_of(up.torus, group.size);
-}
-
-/// Of the links of a chip, those that a group uses: of the axes it spans, of a ring that does not close one direction
-/// only, of a send one.
-double reached_of_torus(ScaleUpNetwork const& up, CollectiveKind kind, GroupPlacement const& group) {
-    auto const axes = static_cast<double>(std::max<std::size_t>(1, up.torus.size()));
-    if (kind == CollectiveKind::send_receive) return 1 / (2 * axes);
-    return spanned_axes(up, group) / axes * (closes(up, group) ? 1.0 : 0.5);
-}
-
-/// Links that the ranks of a group in one slice have to pass, each axis both ways round.
-double hops_of_torus(ScaleUpNetwork const& up, GroupPlacement const& group) {
-    auto const spanned = static_cast<double>(spanned_axes(up, group));
-    return 0.5 * std::pow(static_cast<double>(group.ranks_per_domain), 1 / spanned) * spanned;
-}
-
-CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
-    ScaleUpNetwork const& up = cluster.scale_up;
-    auto const n = static_cast<double>(group.ranks_per_domain);
-    auto const spanned = static_cast<double>(spanned_axes(up, group));
-    BytesPerSecond const link =
-        up.bandwidth.value * (up.ring_efficiency.value * reached_of_torus(up, CollectiveKind::send_receive, group));
-    BytesPerSecond const rate = up.bandwidth.value * reached_of_torus(up, kind, group);
-    double const axis_length = std::pow(n, 1 / spanned);
-    Seconds const latency = up.base_latency.value + hops_of_torus(up, group) * up.hop_latency.value;
-    CollectiveCurve curve;
-    switch (kind) {
-        case CollectiveKind::all_to_all:
-            // Half of the data crosses the bisection of an axis: S n / 4 each way over the 2 n / axis links of it,
-            // which are one in `spanned` of the links in `rate`. What a chip sends leaves it over all of these.
-            curve.add(latency,
-                      1 / (rate * up.all_to_all_efficiency.value) * std::max((n - 1) / n, axis_length * spanned / 4));
-            break;
-        case CollectiveKind::send_receive: curve.add(up.base_latency.value, 1 / link); break;
-        case CollectiveKind::broadcast: curve.add(latency, 1 / (rate * up.ring_efficiency.value)); break;
-        default:
-            curve.add(latency * (kind == CollectiveKind::all_reduce ? 2 : 1),
-                      steps_of(kind, n) / n / (rate * up.ring_efficiency.value));
-    }
-    return curve;
-}
-
 /// Seconds per byte that an all-to-all needs inside its domains and between them, side by side.
 struct AllToAllSlopes {
     SecondsPerByte inside;
@@ -180,7 +107,7 @@ CollectiveCurve ring_and_tree_curve(ClusterSpec const& cluster, CollectiveKind k
                                     .ranks_per_domain = group.ranks_per_domain,
                                     .domains = 1,
                                     .stride = group.stride};
-        double const hops = hops_of_torus(cluster.scale_up, inside);
+        double const hops = hops_of_torus(cluster, inside);
         curve.add(f.base + rounds * (hops * f.hop_up + levels * f.hop_out), ring_slope);
     }
     auto const& in_network = cluster.scale_up.in_network_reduction_efficiency;
@@ -209,8 +136,9 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
     return group;
 }
 
-GroupPlacement place_group(std::int64_t size, std::int64_t stride, ClusterSpec const& cluster) {
+GroupPlacement place_group(std::int64_t size, std::int64_t stride, ClusterSpec const& cluster, std::int64_t job) {
     GroupPlacement group = place_group(size, stride, cluster.domain_size);
+    if (cluster.scale_up.kind == ScaleUpKind::torus && job < cluster.domain_size) group.slice = job;
     group.bridged = cluster.scale_up.pair_bandwidth && size == 2 && stride == 1 && group.domains == 1;
     return group;
 }
@@ -305,7 +233,7 @@ NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, Gr
     if (placed.size <= 1 || placed.bridged) return {};
     GroupPlacement const group = evened(cluster, placed);
     if (group.domains == 1 && cluster.scale_up.kind == ScaleUpKind::torus)
-        return {.scale_up = reached_of_torus(cluster.scale_up, kind, group)};
+        return {.scale_up = reached_of_torus(cluster, kind, group)};
     if (group.domains == 1 && (kind != CollectiveKind::send_receive || cluster.scale_up.kind != ScaleUpKind::mesh))
         return {.scale_up = 1, .scale_out = 0};
     Fabric const f = fabric_of(cluster, kind, group);

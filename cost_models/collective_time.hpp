@@ -23,6 +23,7 @@ struct GroupPlacement {
     bool bridged = false;  ///< two ranks that links of their own join, see `ScaleUpNetwork::pair_bandwidth`
     /// Of two neighbours in a pipeline that stand for all of it: its stages, `stride` ranks each.
     std::int64_t pipeline = 0;
+    std::int64_t slice = 0;  ///< of a torus: chips of the job, which gets the slice that holds them; 0: all of it
     /// NICs of the domain that has the fewest, which all that goes around has to pass.
     [[nodiscard]] std::int64_t entries() const { return fewest > 0 ? fewest : ranks_per_domain; }
 };
@@ -30,8 +31,9 @@ struct GroupPlacement {
 /// Ranks r, r + stride, ... of a cluster with `domain_size` accelerators per domain; groups start at a domain's
 /// boundary or fill it evenly.
 GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t domain_size);
-/// The same on this cluster, whose bridges may join the group.
-GroupPlacement place_group(std::int64_t size, std::int64_t stride, ClusterSpec const& cluster);
+/// The same on this cluster, whose bridges may join the group, of a job with so many accelerators (0: all of a domain),
+/// by which a torus has its slice.
+GroupPlacement place_group(std::int64_t size, std::int64_t stride, ClusterSpec const& cluster, std::int64_t job = 0);
 
 /// A group that does not fill its last domain, with the ranks of that; racks are filled evenly unless it has `fewest`.
 GroupPlacement evened(ClusterSpec const& cluster, GroupPlacement group);
@@ -85,7 +87,7 @@ BytesPerSecond pair_rate(ClusterSpec const& cluster);
 /// - all-to-all: share inside the domain at its rate, share outside at the NIC's, the slower decides.
 /// - all-to-all of tokens with k copies each that are sent once per domain: see `token_dispatch.hpp`.
 /// - send/receive: one pair; over domains at the NIC's rate.
-/// - torus: ring collectives use the axes the group spans, all-to-all is bound by the bisection.
+/// - torus: see `torus_time.hpp`.
 /// @throws InputError when the group spans domains of a cluster that has no scale-out network.
 CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group);
 

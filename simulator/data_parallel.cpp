@@ -208,16 +208,17 @@ GroupPlacement ends_of_pipeline(ParallelPlan const& plan, ClusterSpec const& clu
 Group group_curves(GroupPlacement const& all, double shards, Pricer& pricer) {
     auto const shard = static_cast<std::int64_t>(shards);
     ClusterSpec const& cluster = pricer.cluster();
-    GroupPlacement const sharded = place_group(shard, all.stride, cluster);
+    GroupPlacement const sharded = place_group(shard, all.stride, cluster, all.slice);
     return {.ranks = all.size,
             .shard = shard,
             .stride = all.stride,
             .gather = &pricer.curve(CollectiveKind::all_gather, sharded),
             .scatter = &pricer.curve(CollectiveKind::reduce_scatter, sharded),
             .reduce = &pricer.curve(CollectiveKind::all_reduce, all),
-            .across = shard < all.size ? &pricer.curve(CollectiveKind::all_reduce,
-                                                       place_group(all.size / shard, all.stride * shard, cluster))
-                                       : nullptr};
+            .across = shard < all.size
+                          ? &pricer.curve(CollectiveKind::all_reduce,
+                                          place_group(all.size / shard, all.stride * shard, cluster, all.slice))
+                          : nullptr};
 }
 
 }  // namespace

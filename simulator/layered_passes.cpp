@@ -37,12 +37,13 @@ ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) 
                              (call.group == GroupKind::expert_data ? " of experts" : "");
     return {.name = program_.name(name),
             .part = TaskPart::dp,
-            .group = program_.group({.kind = call.kind,
-                                     .group = call.group,
-                                     .size = call.ranks,
-                                     .stride = call.stride,
-                                     .shares = network_shares(form_.cluster(), call.kind,
-                                                              place_group(call.ranks, call.stride, form_.cluster()))}),
+            .group = program_.group(
+                {.kind = call.kind,
+                 .group = call.group,
+                 .size = call.ranks,
+                 .stride = call.stride,
+                 .shares = network_shares(form_.cluster(), call.kind,
+                                          place_group(call.ranks, call.stride, form_.cluster(), plan_.world_size()))}),
             .duration = time,
             // What it is stretched by moves no bytes: others on its links do not slow that.
             .latency = call.latency.base() + std::max(0.0, time - call.time.base())};

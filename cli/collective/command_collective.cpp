@@ -60,7 +60,7 @@ std::string range_words(CalibrationRange range) {
 
 /// Full domains, and one with the rest: as the algorithms run, in racks too.
 GroupPlacement first_accelerators(std::int64_t accelerators, ClusterSpec const& cluster) {
-    GroupPlacement group = place_group(accelerators, 1, cluster);
+    GroupPlacement group = place_group(accelerators, 1, cluster, accelerators);
     group.fewest = accelerators % group.ranks_per_domain;
     return group;
 }

@@ -97,6 +97,18 @@ void read_peer_access(ObjectReader& in, ScaleUpNetwork& network) {
     network.peer_access = in.flag("peer_access", true);
 }
 
+void read_slice_cube(ObjectReader& in, ScaleUpNetwork& network) {
+    in.allow("slice_cube");
+    if (!in.has("slice_cube")) return;
+    if (network.kind != ScaleUpKind::torus)
+        throw InputError("{}: with kind '{}' (a 'torus' has slices)", in.path_to("slice_cube"), name_of(network.kind));
+    network.slice_cube = in.integer("slice_cube");
+    for (auto const axis : network.torus)
+        if (network.slice_cube < 2 || axis % network.slice_cube != 0)
+            throw InputError("{}: is {} (2 or more, and every axis of the torus has a multiple of it)",
+                             in.path_to("slice_cube"), network.slice_cube);
+}
+
 ScaleUpNetwork read_scale_up(ObjectReader in) {
     read_default_provenance(in);
     ScaleUpNetwork network;
@@ -122,6 +134,7 @@ ScaleUpNetwork read_scale_up(ObjectReader in) {
     for (auto const axis : network.torus)
         if (axis < 1 || axis > most_accelerators)
             throw InputError("{}: has an axis of {} (1 or more is expected)", in.path_to("torus"), axis);
+    read_slice_cube(in, network);
     in.finish();
     return network;
 }

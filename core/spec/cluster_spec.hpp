@@ -42,6 +42,9 @@ struct ScaleUpNetwork {
     bool peer_access = true;          ///< PCIe: they read each other's memory; else through that of the host
     std::vector<std::int64_t> torus;  ///< axis lengths of the largest slice, torus only
     bool torus_wraps = true;
+    /// Slices are made of cubes with this side, and rings of whole cubes close; 0: slices are cut out of the torus, and
+    /// rings of its whole axes close.
+    std::int64_t slice_cube = 0;
 };
 
 /// How the switches between scale-up domains are joined.

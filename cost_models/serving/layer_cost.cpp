@@ -75,17 +75,19 @@ LayerCosts::LayerCosts(ServingCase const& what)
       format_(*find_gemm_format(what.plan.weights)),
       wide_(gemm_format(two_byte_precision(what.cluster.accelerator))) {
     ServingPlan const& plan = what.plan;
+    std::int64_t const job = plan.accelerators();
     if (plan.tp > 1) {
-        reduce_ = collective_curve(what.cluster, CollectiveKind::all_reduce, place_group(plan.tp, 1, what.cluster));
-        gather_ = collective_curve(what.cluster, CollectiveKind::all_gather, place_group(plan.tp, 1, what.cluster));
+        GroupPlacement const ranks = place_group(plan.tp, 1, what.cluster, job);
+        reduce_ = collective_curve(what.cluster, CollectiveKind::all_reduce, ranks);
+        gather_ = collective_curve(what.cluster, CollectiveKind::all_gather, ranks);
     }
     if (what.model.moe && plan.ep == 1 && plan.attention_dp > 1) {
-        GroupPlacement const groups = place_group(plan.attention_dp, plan.tp, what.cluster);
+        GroupPlacement const groups = place_group(plan.attention_dp, plan.tp, what.cluster, job);
         share_ = collective_curve(what.cluster, CollectiveKind::all_gather, groups);
         collect_ = collective_curve(what.cluster, CollectiveKind::reduce_scatter, groups);
     }
     if (sends_to_experts(plan)) {
-        GroupPlacement ranks = place_group(plan.ep, 1, what.cluster);
+        GroupPlacement ranks = place_group(plan.ep, 1, what.cluster, job);
         if (dispatcher_of(what) == Dispatcher::deduplicated) {
             ranks.copies = what.model.moe->top_k;
             ranks.expert_groups = what.model.moe->groups;

@@ -32,7 +32,8 @@ WeightSync weight_sync(ServingCase const& engine, ParallelPlan const& trainer, R
     sync.rank_bytes = sent_to_rank(engine);
     sync.gathered_from = ranks_of_a_copy(trainer);
     if (sync.gathered_from > 1)
-        sync.gather = collective_curve(cluster, CollectiveKind::all_gather, place_group(sync.gathered_from, 1, cluster))
+        sync.gather = collective_curve(cluster, CollectiveKind::all_gather,
+                                       place_group(sync.gathered_from, 1, cluster, trainer.world_size()))
                           .time(sync.rank_bytes);
     if (placement == RolloutPlacement::split)
         sync.broadcast = collective_curve(cluster, CollectiveKind::broadcast,

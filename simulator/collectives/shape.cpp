@@ -1,6 +1,7 @@
 #include "simulator/collectives/shape.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/torus_slice.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,9 +15,11 @@ std::int64_t CollectiveShape::size_of_domain(std::int64_t domain) const {
 std::int64_t CollectiveShape::distance(std::int64_t a, std::int64_t b) const {
     if (torus.empty()) return 1;
     std::int64_t links = 0;
-    for (std::int64_t const length : torus) {
+    for (std::size_t axis = 0; axis < torus.size(); ++axis) {
+        std::int64_t const length = torus[axis];
         std::int64_t const straight = std::abs(a % length - b % length);
-        links += torus_wraps ? std::min(straight, length - straight) : straight;
+        bool const wraps = axis < torus_wraps.size() && torus_wraps[axis];
+        links += wraps ? std::min(straight, length - straight) : straight;
         a /= length;
         b /= length;
     }
@@ -35,13 +38,14 @@ CollectiveShape collective_shape(ClusterSpec const& cluster, CollectiveKind kind
                           .ranks = ranks,
                           .ranks_per_domain = std::min(ranks, cluster.domain_size),
                           .torus = {},
-                          .torus_wraps = cluster.scale_up.torus_wraps,
+                          .torus_wraps = {},
                           .scale_up = cluster.scale_up.kind};
     if (cluster.scale_up.kind != ScaleUpKind::torus || shape.domains() > 1) return shape;
     std::int64_t left = ranks;
-    for (std::int64_t const length : cluster.scale_up.torus) {
-        std::int64_t const taken = std::min(left, length);
+    for (SliceAxis const& axis : slice_axes(cluster, ranks)) {
+        std::int64_t const taken = std::min(left, axis.length);
         shape.torus.push_back(taken);
+        shape.torus_wraps.push_back(axis.closes && taken == axis.length);
         if (left % taken != 0) break;
         left /= taken;
     }

@@ -16,7 +16,7 @@ struct CollectiveShape {
     std::int64_t ranks_per_domain = 1;
     /// Axis lengths of the torus that the ranks fill, first axis fastest; empty: no torus.
     std::vector<std::int64_t> torus;
-    bool torus_wraps = true;
+    std::vector<bool> torus_wraps;  ///< by axis, whether its ring closes; missing: it does not
     ScaleUpKind scale_up = ScaleUpKind::switched;
 
     [[nodiscard]] std::int64_t domains() const { return (ranks + ranks_per_domain - 1) / ranks_per_domain; }
@@ -26,8 +26,8 @@ struct CollectiveShape {
     [[nodiscard]] std::int64_t distance(std::int64_t a, std::int64_t b) const;
 };
 
-/// The first `ranks` accelerators of a cluster. Of a torus, axes are filled one after the other; where they do not come
-/// out even, the shape has no axes.
+/// The first `ranks` accelerators of a cluster. Of a torus they get the slice that holds them (`slice_axes`), whose
+/// axes are filled one after the other; where they do not come out even, the shape has no axes.
 /// @throws InputError "<where>: ..." when there are not so many, or less than one.
 CollectiveShape collective_shape(ClusterSpec const& cluster, CollectiveKind kind, std::int64_t ranks,
                                  std::string_view where);

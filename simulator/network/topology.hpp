@@ -26,8 +26,6 @@ BytesPerSecond nic_rate(ClusterSpec const& cluster);
 std::int64_t domains_per_pod(ClusterSpec const& cluster, std::int64_t domains);
 /// By how much the rate between pods is divided.
 double pod_oversubscription(ClusterSpec const& cluster);
-/// Lengths of the axes that so many chips of one slice cover, the first axis first.
-std::vector<std::int64_t> torus_shape(ClusterSpec const& cluster, std::int64_t chips);
 /// Domains that so many accelerators fill, the last one perhaps in part.
 std::int64_t domains_of(ClusterSpec const& cluster, std::int64_t accelerators);
 

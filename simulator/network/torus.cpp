@@ -1,3 +1,4 @@
+#include "core/spec/torus_slice.hpp"
 #include "simulator/network/network_tier.hpp"
 #include "simulator/network/topology.hpp"
 
@@ -17,16 +18,16 @@ std::string axis_name(std::size_t axis) {
 class TorusSlice {
 public:
     TorusSlice(ClusterSpec const& cluster, std::int64_t slice, std::int64_t chips, std::vector<FabricLink>& links)
-        : shape_(torus_shape(cluster, chips)), wraps_(cluster.scale_up.torus_wraps) {
-        BytesPerSecond const bandwidth = scale_up_rate(cluster) / static_cast<double>(2 * shape_.size());
+        : axes_(slice_axes(cluster, chips)) {
+        BytesPerSecond const bandwidth = scale_up_rate(cluster) / static_cast<double>(2 * axes_.size());
         std::int64_t covered = 1;
-        for (auto const length : shape_)
-            covered *= length;
+        for (auto const& axis : axes_)
+            covered *= axis.length;
         for (std::int64_t chip = 0; chip < covered; ++chip) {
             std::int64_t stride = 1;
-            for (std::size_t axis = 0; axis < shape_.size(); stride *= shape_[axis++])
+            for (std::size_t axis = 0; axis < axes_.size(); stride *= axes_[axis++].length)
                 for (int const sign : {1, -1})
-                    links_.push_back(has_link(chip / stride % shape_[axis], shape_[axis], sign)
+                    links_.push_back(has_link(chip / stride % axes_[axis].length, axes_[axis], sign)
                                          ? add_link(links, link_name(slice, chip, axis, sign), bandwidth)
                                          : -1);
         }
@@ -34,12 +35,12 @@ public:
 
     void route(std::int64_t chip, std::int64_t target, std::vector<std::int32_t>& path) const {
         std::int64_t stride = 1;
-        for (std::size_t axis = 0; axis < shape_.size(); stride *= shape_[axis++]) {
-            std::int64_t const length = shape_[axis];
+        for (std::size_t axis = 0; axis < axes_.size(); stride *= axes_[axis++].length) {
+            std::int64_t const length = axes_[axis].length;
             std::int64_t at = chip / stride % length;
             std::int64_t const to = target / stride % length;
             std::int64_t const ahead = (to - at + length) % length;
-            int const sign = (wraps_ ? 2 * ahead <= length : to > at) ? 1 : -1;
+            int const sign = (axes_[axis].closes ? 2 * ahead <= length : to > at) ? 1 : -1;
             while (at != to) {
                 path.push_back(link_at(chip, axis, sign));
                 std::int64_t const next = (at + sign + length) % length;
@@ -50,18 +51,17 @@ public:
     }
 
 private:
-    [[nodiscard]] bool has_link(std::int64_t at, std::int64_t length, int sign) const {
-        return length > 1 && (wraps_ || (sign > 0 ? at + 1 < length : at > 0));
+    static bool has_link(std::int64_t at, SliceAxis const& axis, int sign) {
+        return axis.length > 1 && (axis.closes || (sign > 0 ? at + 1 < axis.length : at > 0));
     }
     static std::string link_name(std::int64_t slice, std::int64_t chip, std::size_t axis, int sign) {
         return fmt::format("slice{}.chip{}.{}{}", slice, chip, axis_name(axis), sign > 0 ? '+' : '-');
     }
     [[nodiscard]] std::int32_t link_at(std::int64_t chip, std::size_t axis, int sign) const {
-        return links_[2 * (static_cast<std::size_t>(chip) * shape_.size() + axis) + (sign > 0 ? 0 : 1)];
+        return links_[2 * (static_cast<std::size_t>(chip) * axes_.size() + axis) + (sign > 0 ? 0 : 1)];
     }
 
-    std::vector<std::int64_t> shape_;
-    bool wraps_;
+    std::vector<SliceAxis> axes_;
     std::vector<std::int32_t> links_;  ///< by chip, axis, direction; -1: no such link
 };
 
@@ -82,16 +82,6 @@ private:
 };
 
 }  // namespace
-
-std::vector<std::int64_t> torus_shape(ClusterSpec const& cluster, std::int64_t chips) {
-    std::vector<std::int64_t> shape;
-    std::int64_t rows = chips;  // of all axes up to here
-    for (auto const length : cluster.scale_up.torus) {
-        shape.push_back(std::min(length, rows));
-        rows = (rows + length - 1) / length;
-    }
-    return shape;
-}
 
 std::unique_ptr<NetworkTier> make_torus_slices(ClusterSpec const& cluster, std::int64_t accelerators,
                                                std::vector<FabricLink>& links) {

@@ -1,3 +1,4 @@
+#include "core/spec/torus_slice.hpp"
 #include "cost_models/collective_time.hpp"
 #include "simulator/network/flow_pattern.hpp"
 #include "simulator/network/topology.hpp"
@@ -27,31 +28,41 @@ std::vector<Members> by_domain(Topology const& topology, Members const& members)
 /// Members of a torus slice that differ from `member` on one axis only, by their place on it, with the member itself.
 class TorusLines {
 public:
-    explicit TorusLines(ClusterSpec const& cluster) : shape_(cluster.scale_up.torus), slice_(cluster.domain_size) {}
+    /// Of a job with so many accelerators.
+    TorusLines(ClusterSpec const& cluster, std::int64_t accelerators)
+        : axes_(cluster.scale_up.kind == ScaleUpKind::torus ? slice_axes(cluster, accelerators)
+                                                            : std::vector<SliceAxis>{}),
+          slice_(cluster.domain_size) {}
+
+    struct Neighbour {
+        std::int64_t member = 0;
+        double links = 1;  ///< that can be sent to it over at a time
+    };
 
     /// For each member the next and the previous one on each line of two or more: what a ring along every axis and both
-    /// ways round sends to.
-    [[nodiscard]] std::vector<Members> neighbours(Members const& members) const {
-        std::vector<Members> found(members.size());
-        each_line(members, [&](std::size_t, std::vector<std::size_t>& line) {
+    /// ways round sends to. Where the line does not close, the ring's last step goes back over it, and takes half.
+    [[nodiscard]] std::vector<std::vector<Neighbour>> neighbours(Members const& members) const {
+        std::vector<std::vector<Neighbour>> found(members.size());
+        each_line(members, [&](std::size_t axis, std::vector<std::size_t>& line) {
             std::sort(line.begin(), line.end(), [&](std::size_t a, std::size_t b) { return members[a] < members[b]; });
+            double const links = axes_[axis].closes || line.size() == 2 ? 1 : 0.5;
             for (std::size_t i = 0; line.size() > 1 && i < line.size(); ++i) {
-                found[line[i]].push_back(members[line[(i + 1) % line.size()]]);
-                if (line.size() > 2) found[line[i]].push_back(members[line[(i + line.size() - 1) % line.size()]]);
+                found[line[i]].push_back({members[line[(i + 1) % line.size()]], links});
+                if (line.size() > 2)
+                    found[line[i]].push_back({members[line[(i + line.size() - 1) % line.size()]], links});
             }
         });
         return found;
     }
 
-    /// Whether the members on each line are one, or all of an axis that is `lengths` long. Two chips have one link
-    /// where a ring has two.
-    [[nodiscard]] bool are_whole(Members const& members, std::vector<std::int64_t> const& lengths) const {
+    /// Whether the members on each line are one, or all of an axis. Two chips have one link where a ring has two.
+    [[nodiscard]] bool are_whole(Members const& members) const {
         bool whole = true;
         std::size_t lines = 0;
         each_line(members, [&](std::size_t axis, std::vector<std::size_t> const& line) {
             if (line.size() == 1) return;
             ++lines;
-            whole = whole && line.size() > 2 && static_cast<std::int64_t>(line.size()) == lengths[axis];
+            whole = whole && line.size() > 2 && static_cast<std::int64_t>(line.size()) == axes_[axis].length;
         });
         return whole && (lines > 0 || members.size() == 1);
     }
@@ -61,10 +72,10 @@ private:
     template <class Visit>
     void each_line(Members const& members, Visit const& visit) const {
         std::int64_t stride = 1;
-        for (std::size_t axis = 0; axis < shape_.size(); stride *= shape_[axis++]) {
+        for (std::size_t axis = 0; axis < axes_.size(); stride *= axes_[axis++].length) {
             std::map<std::int64_t, std::vector<std::size_t>> lines;  // by the first chip of the line
             for (std::size_t i = 0; i < members.size(); ++i)
-                lines[members[i] - position(members[i], stride, shape_[axis]) * stride].push_back(i);
+                lines[members[i] - position(members[i], stride, axes_[axis].length) * stride].push_back(i);
             for (auto& [start, line] : lines)
                 visit(axis, line);
         }
@@ -72,7 +83,7 @@ private:
     [[nodiscard]] std::int64_t position(std::int64_t chip, std::int64_t stride, std::int64_t length) const {
         return chip % slice_ / stride % length;
     }
-    std::vector<std::int64_t> const& shape_;
+    std::vector<SliceAxis> axes_;
     std::int64_t slice_;
 };
 
@@ -87,7 +98,7 @@ std::int64_t accelerators_of(TaskGraph const& graph) {
 class FlowBuilder {
 public:
     FlowBuilder(ClusterSpec const& cluster, Topology const& topology, TaskGraph const& graph)
-        : cluster_(cluster), topology_(topology), graph_(graph), lines_(cluster) {}
+        : cluster_(cluster), topology_(topology), graph_(graph), lines_(cluster, topology.accelerators()) {}
 
     [[nodiscard]] std::vector<Flow> flows_of(NetworkDemand const& demand) const {
         Members members;
@@ -154,9 +165,13 @@ private:
         if (members.size() < 2) return;
         if (cluster_.scale_up.kind == ScaleUpKind::torus) {
             auto const neighbours = lines_.neighbours(members);
-            for (std::size_t i = 0; i < members.size(); ++i)
-                for (auto const to : neighbours[i])
-                    add(flows, members[i], to, rate / static_cast<double>(neighbours[i].size()));
+            for (std::size_t i = 0; i < members.size(); ++i) {
+                double links = 0;
+                for (auto const& to : neighbours[i])
+                    links += to.links;
+                for (auto const& to : neighbours[i])
+                    add(flows, members[i], to.member, to.links / links * rate);
+            }
             return;
         }
         if (cluster_.scale_up.kind == ScaleUpKind::mesh) {
@@ -179,9 +194,7 @@ private:
 
 bool on_whole_axes(ClusterSpec const& cluster, TaskGraph const& graph) {
     if (cluster.scale_up.kind != ScaleUpKind::torus) return true;
-    std::int64_t const chips = std::min(accelerators_of(graph), cluster.domain_size);
-    std::vector<std::int64_t> const lengths = torus_shape(cluster, chips);
-    TorusLines const lines(cluster);
+    TorusLines const lines(cluster, accelerators_of(graph));
     return std::all_of(graph.demands.begin(), graph.demands.end(), [&](NetworkDemand const& demand) {
         if (demand.kind == CollectiveKind::send_receive) return true;
         std::map<std::int64_t, Members> slices;
@@ -190,7 +203,7 @@ bool on_whole_axes(ClusterSpec const& cluster, TaskGraph const& graph) {
             slices[chip / cluster.domain_size].push_back(chip);
         }
         return std::all_of(slices.begin(), slices.end(),
-                           [&](auto const& slice) { return lines.are_whole(slice.second, lengths); });
+                           [&](auto const& slice) { return lines.are_whole(slice.second); });
     });
 }
 

@@ -34,7 +34,7 @@ void every_case(Visit visit) {
     };
     for (std::int64_t ranks = 1; ranks <= 16; ++ranks)
         for (std::int64_t domain = 1; domain <= ranks; ++domain)
-            offer({.kind = {}, .ranks = ranks, .ranks_per_domain = domain, .torus = {}, .torus_wraps = true});
+            offer({.kind = {}, .ranks = ranks, .ranks_per_domain = domain, .torus = {}, .torus_wraps = {}});
     for (std::int64_t ranks = 1; ranks <= 16; ++ranks)
         for (std::int64_t const domain : {3, 4, 8})
             offer({.kind = {},
@@ -48,7 +48,11 @@ void every_case(Visit visit) {
         for (std::int64_t const length : axes)
             ranks *= length;
         for (bool const wraps : {true, false})
-            offer({.kind = {}, .ranks = ranks, .ranks_per_domain = ranks, .torus = axes, .torus_wraps = wraps});
+            offer({.kind = {},
+                   .ranks = ranks,
+                   .ranks_per_domain = ranks,
+                   .torus = axes,
+                   .torus_wraps = std::vector<bool>(axes.size(), wraps)});
     }
 }
 

@@ -30,7 +30,7 @@ std::vector<double> sent_by_rank(CollectiveShape const& shape, CollectiveProgram
 double most(std::vector<double> const& values) { return *std::max_element(values.begin(), values.end()); }
 
 CollectiveShape plain(CollectiveKind kind, std::int64_t ranks, std::int64_t per_domain) {
-    return {.kind = kind, .ranks = ranks, .ranks_per_domain = per_domain, .torus = {}, .torus_wraps = true};
+    return {.kind = kind, .ranks = ranks, .ranks_per_domain = per_domain, .torus = {}, .torus_wraps = {}};
 }
 
 }  // namespace

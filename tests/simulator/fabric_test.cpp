@@ -4,6 +4,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "cost_models/collective_time.hpp"
 #include "simulator/network/fabric.hpp"
+#include "simulator/network/flow_pattern.hpp"
 #include "simulator/network/topology.hpp"
 #include "tests/fixtures.hpp"
 
@@ -178,6 +179,32 @@ TEST_CASE("whole axes of a torus carry what the closed form says, wrapped and no
         sent += flow.rate.base();
     auto const n = static_cast<double>(size);
     auto const curve = collective_curve(c, CollectiveKind::reduce_scatter, place_group(size, stride, 128));
+    CHECK(sent / n == Approx((n - 1) / n / curve.asymptotic_slope().base()));
+}
+
+TEST_CASE("whole axes of a job's slice carry what the closed form says, also where only some of them close") {
+    struct Job {
+        char const* cluster;
+        std::int64_t chips, size, stride;
+    };
+    auto const job = GENERATE(Job{"tpu-v5p", 64, 64, 1}, Job{"tpu-v5p", 64, 16, 1}, Job{"tpu-v5p", 64, 16, 4},
+                              Job{"tpu-v5p", 128, 8, 16}, Job{"tpu-v5p", 256, 32, 1}, Job{"tpu-v5e", 64, 64, 1},
+                              Job{"tpu-v5e", 64, 8, 8}, Job{"tpu-v5e", 128, 128, 1}, Job{"tpu-v5e", 128, 16, 8},
+                              Job{"tpu-v5e", 128, 8, 1}, Job{"tpu-v5e", 256, 256, 1});
+    CAPTURE(job.cluster, job.chips, job.size, job.stride);
+    ClusterSpec const c = find_cluster(job.cluster, "test");
+    GroupPlacement const group = place_group(job.size, job.stride, c, job.chips);
+    TaskGraph graph = ranks_of(static_cast<std::int32_t>(job.chips));
+    graph.demands.push_back(demand_of(c, CollectiveKind::all_gather, 0, job.size, job.stride));
+    graph.demands[0].shares = network_shares(c, CollectiveKind::all_gather, group);
+    REQUIRE(on_whole_axes(c, graph));
+    Fabric const fabric(c, graph);
+    check_alone(fabric, 0);
+    double sent = 0;
+    for (Flow const& flow : fabric.flows_of(0))
+        sent += flow.rate.base();
+    auto const n = static_cast<double>(job.size);
+    auto const curve = collective_curve(c, CollectiveKind::all_gather, group);
     CHECK(sent / n == Approx((n - 1) / n / curve.asymptotic_slope().base()));
 }
 

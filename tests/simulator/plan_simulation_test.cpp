@@ -87,8 +87,8 @@ TEST_CASE("simulation: in a torus slice one rank for all takes as long as every 
         std::int64_t tp;
         std::int64_t dp;
     };
-    // Chips are numbered along an axis of 16: groups of tp have parts of it, or all.
-    auto const [tp, dp] = GENERATE(Degrees{4, 4}, Degrees{2, 4}, Degrees{8, 4}, Degrees{16, 4});
+    // Slices of 2 x 2 x 2 to 4 x 4 x 4, in which groups have parts of axes, or whole ones.
+    auto const [tp, dp] = GENERATE(Degrees{4, 4}, Degrees{2, 4}, Degrees{8, 4}, Degrees{16, 4}, Degrees{4, 16});
     CAPTURE(tp, dp);
     ModelSpec const model = llama(2048, 16, 16, 4, 5504);
     FrameworkProfile const framework = find_framework("maxtext", "test");

@@ -282,12 +282,19 @@ TEST_CASE("a torus route goes up where both ways round are as long") {
     CHECK(names_of(t, t.route(0, 3)) == Names{"slice0.chip0.x-"});
 }
 
-TEST_CASE("a job smaller than a slice gets the part of the torus that it covers") {
-    ClusterSpec const c = with_torus({4, 4, 4});
-    CHECK(torus_shape(c, 3) == std::vector<std::int64_t>{3, 1, 1});
-    CHECK(torus_shape(c, 16) == std::vector<std::int64_t>{4, 4, 1});
-    CHECK(torus_shape(c, 21) == std::vector<std::int64_t>{4, 4, 2});
-    CHECK(Topology(c, 16).links().size() == 16 * 4);  // nothing along the third axis
+TEST_CASE("a job smaller than a torus has the links of the slice that holds it") {
+    using Names = std::vector<std::string>;
+    ClusterSpec c = with_torus({8, 8, 8});
+    CHECK(Topology(c, 4).links().size() == 4 * 2);              // 2 x 2 x 1: nothing along the third axis
+    CHECK(Topology(c, 16).links().size() == 2 * (8 + 8 + 12));  // 2 x 2 x 4, no axis closes
+    CHECK(Topology(c, 13).links().size() == Topology(c, 16).links().size());
+    CHECK(Topology(c, 128).links().size() == 2 * (96 + 96 + 128));  // 4 x 4 x 8, whose axis of 8 closes
+    c.scale_up.slice_cube = 4;
+    CHECK(Topology(c, 64).links().size() == 64 * 6);
+    Topology const slice(c, 128);
+    CHECK(slice.links().size() == 128 * 6);
+    CHECK(names_of(slice, slice.route(0, 3)) == Names{"slice0.chip0.x-"});
+    CHECK(names_of(slice, slice.route(0, 16 * 7 + 4)) == Names{"slice0.chip0.y+", "slice0.chip4.z-"});
 }
 
 TEST_CASE("accelerators beyond one domain are refused without a scale-out network") {

@@ -154,6 +154,9 @@ TEST_CASE("read_cluster refuses bad values with the key and what is allowed") {
     refused("\"switched\"", "\"torus\"", "a torus needs its axis lengths");
     refused("\"kind\": \"switched\"", "\"kind\": \"torus\", \"torus\": [4, 4]", "multiply to 16");
     refused("\"kind\": \"switched\"", "\"kind\": \"torus\", \"torus\": [8, 0]", "torus: has an axis of 0");
+    refused("\"kind\": \"switched\"", "\"kind\": \"torus\", \"torus\": [8], \"slice_cube\": 3", "a multiple of it");
+    refused("\"kind\": \"switched\"", "\"kind\": \"torus\", \"torus\": [8], \"slice_cube\": 1", "2 or more");
+    refused("\"kind\": \"switched\"", "\"kind\": \"switched\", \"slice_cube\": 4", "a 'torus' has slices");
     refused("\"host_memory\": \"256 GB\"", "\"host_memory\": \"256 GB\", \"rails\": 8", "unknown key 'rails'");
     refused("\"450 GB/s\"", "\"450 GB/s\", \"ring_efficiency\": 1.2", "a fraction above 0 and up to 1");
 }
