@@ -114,6 +114,7 @@ void run_algorithms(CollectiveReport& report, std::string const& name, std::atom
             throw InputError("--algorithm: {} cannot run {}", name, *reason);
         return;
     }
+    options.most_meetings = meetings_of_ten_seconds;
     for (CollectiveAlgorithm const* algorithm : collective_catalog()) {
         auto const& kinds = algorithm->kinds;
         if (std::find(kinds.begin(), kinds.end(), report.shape.kind) == kinds.end()) continue;
@@ -125,12 +126,14 @@ void run_algorithms(CollectiveReport& report, std::string const& name, std::atom
 int exit_code_of(CollectiveReport const& report) {
     bool any = false;
     bool all_finished = true;
-    for (CollectiveRun const& run : report.runs)
+    for (CollectiveRun const& run : report.runs) {
+        any = any || run.takes_long;
         for (CollectiveTiming const& timing : run.timings) {
             if (timing.state == Simulation::State::interrupted) return interrupted_exit;
             any = true;
             all_finished = all_finished && timing.state == Simulation::State::finished;
         }
+    }
     return any && all_finished ? exit_code::done : exit_code::answer_is_no;
 }
 
@@ -177,7 +180,9 @@ Action describe(CLI::App& app, CommandContext& context) {
     add_output_options(app, o->output);
     app.footer(
         "algbw is bytes over time, busbw that times 2 (n-1)/n or (n-1)/n, as nccl-tests has it. docs/collectives.md\n"
-        "explains the algorithms, docs/network.md the links. Exit code 1 when an algorithm did not finish or none can\n"
+        "explains the algorithms, docs/network.md the links. What would take longer than about ten seconds to simulate "
+        "is\n"
+        "left out, with a note, unless --algorithm names it. Exit code 1 when an algorithm did not finish or none can\n"
         "run.\n\nExamples:\n"
         "  sextant collective --cluster h100-sxm --gpus 1024\n"
         "  sextant collective --cluster h100-sxm --gpus 64 --kind all-to-all --bytes '64 MiB,1 GiB'\n"

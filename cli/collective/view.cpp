@@ -92,6 +92,20 @@ std::string size_table(CollectiveReport const& report, std::size_t size) {
     return text;
 }
 
+/// Algorithms that were not run, and why.
+std::string left_out(CollectiveReport const& report) {
+    std::string impossible;
+    std::string slow;
+    for (CollectiveRun const& run : report.runs)
+        if (run.reason)
+            (run.takes_long ? slow : impossible) +=
+                wrapped(fmt::format("  {}: {}", run.algorithm->name, *run.reason), "    ");
+    std::string text;
+    if (!impossible.empty()) text += "\nnot possible\n" + impossible;
+    if (!slow.empty()) text += "\nnot simulated (--algorithm NAME does)\n" + slow;
+    return text;
+}
+
 }  // namespace
 
 CollectiveRates rates_of(CollectiveShape const& shape, Bytes bytes, Seconds time) {
@@ -104,13 +118,7 @@ std::string collective_text(CollectiveReport const& report) {
     std::string text = wrapped(headline(report));
     for (std::size_t size = 0; size < report.sizes.size(); ++size)
         text += "\n" + size_table(report, size);
-    bool first = true;
-    for (CollectiveRun const& run : report.runs) {
-        if (!run.reason) continue;
-        if (first) text += "\nnot possible\n";
-        first = false;
-        text += wrapped(fmt::format("  {}: {}", run.algorithm->name, *run.reason), "    ");
-    }
+    text += left_out(report);
     for (CollectiveRun const& run : report.runs)
         for (CollectiveTiming const& timing : run.timings)
             if (timing.state != Simulation::State::finished)

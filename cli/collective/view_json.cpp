@@ -41,7 +41,8 @@ Json run_json(CollectiveReport const& report, CollectiveRun const& run) {
     Json json{{"name", run.algorithm->name},
               {"summary", run.algorithm->summary},
               {"source", run.algorithm->source},
-              {"possible", !run.reason.has_value()}};
+              {"possible", !run.reason.has_value()},
+              {"takes_long", run.takes_long}};
     if (run.reason) {
         json["reason"] = *run.reason;
         return json;

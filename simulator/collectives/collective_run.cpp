@@ -34,13 +34,13 @@ public:
             lone_ = lone_flows(collective_, fabric);
     }
 
-    /// Most flows of one phase that are simulated.
-    [[nodiscard]] std::int64_t most_simulated() const {
+    /// Flows of each phase that are simulated.
+    [[nodiscard]] std::vector<std::int64_t> simulated() const {
         std::vector<std::int64_t> flows(collective_.phases.size());
-        for (std::size_t i = 0; i < collective_.graph.tasks.size(); ++i)
+        for (std::size_t i = 0; i < collective_.graph.tasks.size() && !bandwidths_.empty(); ++i)
             if (collective_.graph.tasks[i].demand >= 0 && (lone_.empty() || lone_[i] == 0))
                 ++flows[collective_.graph.tasks[i].name];
-        return bandwidths_.empty() || flows.empty() ? 0 : *std::max_element(flows.begin(), flows.end());
+        return flows;
     }
 
     CollectiveTiming run(Bytes bytes) {
@@ -89,6 +89,13 @@ private:
     std::vector<char> lone_;
 };
 
+double meetings_of(std::vector<std::int64_t> const& flows) {
+    double meetings = 0;
+    for (std::int64_t const of_phase : flows)
+        meetings += static_cast<double>(of_phase) * static_cast<double>(of_phase);
+    return meetings;
+}
+
 }  // namespace
 
 CollectiveRun run_collective(ClusterSpec const& cluster, CollectiveAlgorithm const& algorithm,
@@ -110,9 +117,18 @@ CollectiveRun run_collective(ClusterSpec const& cluster, CollectiveAlgorithm con
         fabric.degrade(link.pattern, link.factor, options.degraded_where);
     check_engine_options(options.engine, fabric, "collective");
     Runner runner(std::move(collective), sound, fabric, options);
-    if (std::int64_t const flows = runner.most_simulated(); flows > most_at_once) {
+    std::vector<std::int64_t> const simulated = runner.simulated();
+    std::int64_t const flows = simulated.empty() ? 0 : *std::max_element(simulated.begin(), simulated.end());
+    if (flows > most_at_once) {
         run.reason = fmt::format("{} ranks: {} flows that meet at the same time (at most {} on a fair network)",
                                  shape.ranks, flows, most_at_once);
+        return run;
+    }
+    double const meetings = static_cast<double>(sizes.size()) * meetings_of(simulated);
+    if (meetings > options.most_meetings) {
+        run.takes_long = true;
+        run.reason = fmt::format("{} flows, of which up to {} meet at a time, take about {:.2g} s to simulate",
+                                 run.flows, flows, 10 * meetings / meetings_of_ten_seconds);
         return run;
     }
     for (Bytes const bytes : sizes)

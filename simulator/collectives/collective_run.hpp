@@ -6,6 +6,7 @@
 #include "simulator/network/fabric.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,7 +28,8 @@ struct CollectiveTiming {
 /// One algorithm on all buffer sizes asked for, or why it cannot run.
 struct CollectiveRun {
     CollectiveAlgorithm const* algorithm = nullptr;
-    std::optional<std::string> reason{};  ///< that it cannot run, as a sentence
+    std::optional<std::string> reason{};  ///< that it cannot run or was not run, as a sentence
+    bool takes_long = false;              ///< why it was not run: it could be
     std::int64_t rounds = 0;
     std::int64_t flows = 0;
     std::vector<std::string> phases{};
@@ -40,8 +42,15 @@ enum class LoneFlows : std::uint8_t {
     simulated,  ///< all are simulated. The same result, in more time
 };
 
+/// Sum over phases of the square of the flows that may meet in one, that a simulation of ten seconds has. Its time
+/// grows with that sum: 7e6 to 3e7 a second on one core of a Xeon of 2.1 GHz (all-to-all `direct` of 64 and 128 ranks
+/// on switches, PCIe and tori, `pairwise` of 256 on a torus, `tree` of 2048).
+inline constexpr double meetings_of_ten_seconds = 1e8;
+
 struct CollectiveRunOptions {
     EngineOptions engine{};
+    /// What takes longer, all sizes together, is left out with the reason; see `meetings_of_ten_seconds`.
+    double most_meetings = std::numeric_limits<double>::infinity();
     LoneFlows lone_flows = LoneFlows::timed;
     std::vector<DegradedLink> degraded{};
     std::string_view degraded_where = "degraded link";  ///< for errors

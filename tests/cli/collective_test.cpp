@@ -155,6 +155,24 @@ TEST_CASE("collective: when no algorithm can run, the answer is no", "[INV-11]")
     CHECK_THAT(result.out, contains("not possible") && contains("full domains are needed"));
 }
 
+TEST_CASE("collective: what takes long to simulate is left out unless it is asked for by name", "[INV-11]") {
+    Arguments const large{"collective", "-c", "tpu-v5p", "-n", "512", "--kind", "all-to-all"};
+    RunResult const result = run_sextant(large);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.out, contains("closed form") && contains("not simulated") && contains("pairwise: 261632 flows") &&
+                               contains("--algorithm NAME"));
+    bool found = false;
+    Json const json = report(large);
+    for (Json const& algorithm : json.at("algorithms")) {
+        if (algorithm.at("name") != "pairwise") continue;
+        found = true;
+        CHECK_FALSE(algorithm.at("possible").get<bool>());
+        CHECK(algorithm.at("takes_long").get<bool>());
+        CHECK_THAT(algorithm.at("reason").get<std::string>(), contains("s to simulate"));
+    }
+    CHECK(found);
+}
+
 TEST_CASE("collective: bad input is refused with what is allowed", "[INV-11]") {
     check_refused({"collective", "-c", "h100-smx", "-n", "8"}, "--cluster", "h100-sxm");
     check_refused({"collective", "-c", "h100-sxm"}, "--gpus");

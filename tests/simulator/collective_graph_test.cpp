@@ -294,6 +294,27 @@ TEST_CASE("collective run: more bytes never take less time, and other traffic it
           Approx(2 * slope(machine, "ring", Kind::all_reduce, 32)).epsilon(1e-6));
 }
 
+TEST_CASE("collective run: what is longer than asked for is left out, and the same as ever otherwise", "[INV-43]") {
+    CollectiveShape const shape = collective_shape(torus_cluster(), Kind::all_to_all, 16, "test");
+    std::vector<Bytes> const sizes{1 * units::MB, 1 * units::GB};
+    auto const run = [&](double most_meetings) {
+        CollectiveRunOptions options;
+        options.most_meetings = most_meetings;
+        return run_collective(torus_cluster(), algorithm("direct"), shape, sizes, options);
+    };
+    double const meetings = 2.0 * 240 * 240;  // 16 x 15 flows in one phase, for each of two sizes
+    CollectiveRun const all = run(meetings);
+    CHECK_FALSE(all.takes_long);
+    REQUIRE(all.timings.size() == 2);
+    CHECK(all.timings[1].time == run(std::numeric_limits<double>::infinity()).timings[1].time);
+    CollectiveRun const none = run(0.99 * meetings);
+    CHECK(none.takes_long);
+    CHECK(none.timings.empty());
+    CHECK(none.flows == 240);
+    REQUIRE(none.reason.has_value());
+    CHECK_THAT(*none.reason, contains("240 flows") && contains("s to simulate"));
+}
+
 TEST_CASE("collective shape: axes of the slice that holds the ranks are filled one after the other", "[INV-43]") {
     ClusterSpec const machine = torus_cluster();
     auto const axes = [&](std::int64_t ranks) {
