@@ -256,7 +256,7 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
         if (sum != model.layer_count())
             return fault(detail, PlanProblem::layers, "stage layers add up to {} ({} has {})", sum, model.name,
                          model.layer_count());
-    } else if (!can_split(model.layer_count(), plan.pp, plan.vpp)) {
+    } else if (!can_split(model, plan.pp, plan.vpp)) {
         return fault(detail, PlanProblem::layers, "{} layers cannot be split into pp {} x vpp {} chunks{}",
                      model.layer_count(), plan.pp, plan.vpp, plan.vpp > 1 ? " of equal size" : "");
     }

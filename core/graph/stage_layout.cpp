@@ -8,29 +8,59 @@
 
 namespace sextant {
 
-bool can_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
-    std::int64_t const chunks = pp * vpp;
-    if (vpp == 1) return layers >= chunks;
-    if (layers % chunks == 0) return true;
-    return (layers + 2) % chunks == 0 || (layers + 1) % chunks == 0;
+namespace {
+
+/// What the last chunk holds beside its layers, in layers: the head, and of each prediction module the layer and the
+/// head.
+std::int64_t last_chunk_extra(std::int64_t mtp_modules) { return 1 + 2 * mtp_modules; }
+
+/// Layers of the last chunk that leave the longest chunk shortest; of several numbers the largest.
+std::int64_t last_chunk_layers(std::int64_t layers, std::int64_t chunks, std::int64_t extra) {
+    if (chunks == 1) return layers;
+    auto const longest = [&](std::int64_t last) {
+        std::int64_t const most_of_others = (layers - last + chunks - 2) / (chunks - 1);
+        return std::max(most_of_others, last + extra);
+    };
+    std::int64_t best = layers / chunks;
+    for (std::int64_t last = best; last >= 0; --last)
+        if (longest(last) < longest(best)) best = last;
+    return best;
 }
 
-std::vector<std::int64_t> balanced_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
+}  // namespace
+
+bool can_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp, std::int64_t mtp_modules) {
+    std::int64_t const chunks = pp * vpp;
+    if (vpp == 1) return layers >= chunks;
+    if (mtp_modules == 0) return layers % chunks == 0 || (layers + 2) % chunks == 0 || (layers + 1) % chunks == 0;
+    if (layers < chunks - 2) return false;
+    std::vector<std::int64_t> const split = balanced_split(layers, pp, vpp, mtp_modules);
+    std::int64_t const full = split[split.size() - 2];
+    return full > 0 && full - split.front() <= 1 && split.back() <= full &&
+           full - split.back() <= last_chunk_extra(mtp_modules) &&
+           std::all_of(split.begin() + 1, split.end() - 1, [&](std::int64_t n) { return n == full; });
+}
+
+bool can_split(ModelSpec const& model, std::int64_t pp, std::int64_t vpp) {
+    return can_split(model.layer_count(), pp, vpp, model.mtp_modules);
+}
+
+std::vector<std::int64_t> balanced_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp,
+                                         std::int64_t mtp_modules) {
     auto const chunks = static_cast<std::size_t>(pp * vpp);
     auto const count = static_cast<std::int64_t>(chunks);
-    std::vector<std::int64_t> split(chunks, layers / count);
-    std::int64_t const remainder = layers % count;
-    if (remainder == 0) return split;
-    if (remainder == count - 2) {  // layers + 2 is a multiple
-        std::fill(split.begin() + 1, split.end() - 1, layers / count + 1);
-        return split;
-    }
-    // The last chunk, which holds the head, comes last in line for a further layer.
-    for (std::int64_t i = 0; i < remainder; ++i) {
-        auto const chunk = static_cast<std::size_t>((2 * count - 2 - i) % count);
-        ++split[chunk];
-    }
+    if (mtp_modules == 0 && layers % count == 0) return std::vector(chunks, layers / count);
+    std::int64_t const last = last_chunk_layers(layers, count, last_chunk_extra(mtp_modules));
+    std::int64_t const others = std::max<std::int64_t>(1, count - 1);
+    std::vector<std::int64_t> split(chunks, (layers - last) / others);
+    split.back() = last;
+    for (std::int64_t i = 0; i < (layers - last) % others; ++i)
+        ++split[static_cast<std::size_t>(count - 2 - i)];
     return split;
+}
+
+std::vector<std::int64_t> balanced_split(ModelSpec const& model, std::int64_t pp, std::int64_t vpp) {
+    return balanced_split(model.layer_count(), pp, vpp, model.mtp_modules);
 }
 
 StageContent& StageContent::operator+=(StageContent const& other) {
@@ -46,8 +76,7 @@ StageContent& StageContent::operator+=(StageContent const& other) {
 StageLayout lay_out_stages(ModelSpec const& model, ParallelPlan const& plan) {
     StageLayout layout;
     layout.kinds = distinct_kinds(model);
-    layout.chunk_layers =
-        plan.stage_layers.empty() ? balanced_split(model.layer_count(), plan.pp, plan.vpp) : plan.stage_layers;
+    layout.chunk_layers = plan.stage_layers.empty() ? balanced_split(model, plan.pp, plan.vpp) : plan.stage_layers;
     StageContent nothing;
     nothing.layers_of_kind.assign(layout.kinds.size(), 0);
     layout.chunks.assign(layout.chunk_layers.size(), nothing);

@@ -30,14 +30,22 @@ struct StageLayout {
 
 /// True if `layers` can be laid on pp x vpp chunks: at least one layer per chunk for vpp = 1; for interleaving equal
 /// chunks, where the first and last may be one layer short for embedding and head (Llama 3.1 405B: 126 layers on 16
-/// stages, arXiv:2407.21783 sec. 3.3.2).
-bool can_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp);
+/// stages, arXiv:2407.21783 sec. 3.3.2), and the last two more for each prediction module.
+bool can_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp, std::int64_t mtp_modules = 0);
+bool can_split(ModelSpec const& model, std::int64_t pp, std::int64_t vpp);
 
-/// Layers of each chunk: as even as possible. When layers + 2 (or + 1) is a multiple of the chunks, first and last (or
-/// last) are one short, since they also hold embedding and head; any other remainder goes to the chunks before the
-/// last, which hold the fewest microbatches in flight.
+/// Layers of each chunk where a plan leaves them open.
+///
+/// Equal chunks where that is possible and nothing asks for others, as frameworks divide them without being told. Else
+/// the longest chunk is as short as it can be, where the last counts one more for the head, as Megatron-Core
+/// (`account_for_loss_in_pipeline_split`) and torchtitan count it, and for each multi-token-prediction module two, a
+/// layer and a head: 61 layers and a module on 16 chunks are 15 times 4 and 1, on 32 they are 1, 30 times 2 and 0. What
+/// the others cannot share evenly the last of them hold, which have the fewest microbatches in flight.
+/// Source: the pipeline layouts of Megatron-Bridge's DeepSeek-V3 recipes.
 /// @pre can_split
-std::vector<std::int64_t> balanced_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp);
+std::vector<std::int64_t> balanced_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp,
+                                         std::int64_t mtp_modules = 0);
+std::vector<std::int64_t> balanced_split(ModelSpec const& model, std::int64_t pp, std::int64_t vpp);
 
 /// @pre the plan is valid for the model.
 StageLayout lay_out_stages(ModelSpec const& model, ParallelPlan const& plan);

@@ -34,7 +34,7 @@ std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, 
     bool const dense = !model.moe && !model.recurrent && model.mlp.intermediate > 0;
     bool const spreads_by_cost = framework.usual.layers == LayerSpread::by_cost && dense && plan.vpp == 1;
     if (!spreads_by_cost || !plan.stage_layers.empty() || plan.pp == 1) return plan.stage_layers;
-    if (!can_split(model.layer_count(), plan.pp, plan.vpp)) return {};
+    if (!can_split(model, plan.pp, plan.vpp)) return {};
     return cost_balanced_layers(model, plan.pp, Tie::next_stage);
 }
 

@@ -96,7 +96,7 @@ CheckpointPlan checkpoint_plan(ClusterSpec const& cluster, FrameworkProfile cons
 }
 
 std::vector<std::int64_t> chunk_layers(ParallelPlan const& plan, ModelSpec const& model) {
-    return plan.stage_layers.empty() ? balanced_split(model.layer_count(), plan.pp, plan.vpp) : plan.stage_layers;
+    return plan.stage_layers.empty() ? balanced_split(model, plan.pp, plan.vpp) : plan.stage_layers;
 }
 
 std::int64_t most_layers_of_stage(ParallelPlan const& plan, ModelSpec const& model) {
@@ -120,11 +120,10 @@ ParallelPlan normal_form(ParallelPlan plan, ModelSpec const& model) {
     if (!offloads_activations(plan)) plan.offloaded_activations = all_activations;
     if (!offloads_activations(plan) || plan.offload_layers >= model.layer_count()) plan.offload_layers = 0;
     // A plan whose chunks no rule fills (they come out of a translation) is left as it is.
-    bool const splits = can_split(model.layer_count(), plan.pp, plan.vpp);
+    bool const splits = can_split(model, plan.pp, plan.vpp);
     if (plan.stage_layers.empty() && !splits) return plan;
     if (plan.recompute_layers >= most_layers_of_stage(plan, model)) plan.recompute_layers = 0;
-    if (splits && plan.stage_layers == balanced_split(model.layer_count(), plan.pp, plan.vpp))
-        plan.stage_layers.clear();
+    if (splits && plan.stage_layers == balanced_split(model, plan.pp, plan.vpp)) plan.stage_layers.clear();
     return plan;
 }
 

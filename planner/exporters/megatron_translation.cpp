@@ -5,6 +5,8 @@
 #include "planner/exporters/megatron_attention.hpp"
 #include "planner/exporters/megatron_model.hpp"
 
+#include <algorithm>
+
 namespace sextant {
 namespace {
 
@@ -198,7 +200,9 @@ bool scales_at_once(ParallelPlan const& p) {
 }
 
 bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {
-    return p.stage_layers.empty() && model.layer_count() % (p.pp * p.vpp) == 0;
+    if (!p.stage_layers.empty()) return false;
+    std::vector<std::int64_t> const chunks = chunk_layers(p, model);
+    return std::all_of(chunks.begin(), chunks.end(), [&](std::int64_t n) { return n == chunks.front(); });
 }
 
 std::vector<std::pair<std::string, std::string>> megatron_environment(LaunchPlan const& launch, ParallelPlan const& p) {

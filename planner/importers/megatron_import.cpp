@@ -153,10 +153,18 @@ void read_chunks(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
         p.stage_layers.clear();
     }
     p.schedule = p.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
-    bool const balanced =
-        p.stage_layers.empty() || (can_split(model.layer_count(), p.pp, p.vpp) &&
-                                   p.stage_layers == balanced_split(model.layer_count(), p.pp, p.vpp));
-    if (balanced) p.stage_layers.clear();
+}
+
+/// Megatron-LM divides the layers evenly where it is told nothing, with prediction modules too: then that is not what a
+/// plan has that leaves them open.
+void settle_chunks(ForeignPlan& out, ModelSpec const& model) {
+    ParallelPlan& p = out.plan;
+    std::int64_t const modules = out.mtp_modules.value_or(model.mtp_modules);
+    std::int64_t const layers = model.layer_count(), chunks = p.pp * p.vpp;
+    if (p.stage_layers.empty() && modules > 0 && layers % chunks == 0)
+        p.stage_layers.assign(static_cast<std::size_t>(chunks), layers / chunks);
+    if (can_split(layers, p.pp, p.vpp, modules) && p.stage_layers == balanced_split(layers, p.pp, p.vpp, modules))
+        p.stage_layers.clear();
 }
 
 void read_context(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
@@ -369,6 +377,7 @@ ForeignPlan import_megatron(std::string_view text, std::string_view where, Model
     out.plan.pp = in.degree("--pipeline-model-parallel-size");
     read_chunks(in, out, model);
     read_common_arguments(in, out, model);
+    settle_chunks(out, model);
     read_context(in, out, model);
     read_experts(in, out, model);
     read_sharding(in, out);

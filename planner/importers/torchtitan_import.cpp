@@ -127,8 +127,8 @@ void read_pipeline(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
                 in.where(), model.layer_count(), p.pp * p.vpp, ends.first, ends.last);
     }
     if (p.schedule == Schedule::interleaved && p.vpp == 1) p.schedule = Schedule::one_f_one_b;
-    bool const balanced = !p.stage_layers.empty() && can_split(model.layer_count(), p.pp, p.vpp) &&
-                          p.stage_layers == balanced_split(model.layer_count(), p.pp, p.vpp);
+    bool const balanced = !p.stage_layers.empty() && can_split(model, p.pp, p.vpp) &&
+                          p.stage_layers == balanced_split(model, p.pp, p.vpp);
     if (balanced) p.stage_layers.clear();
 }
 

@@ -56,6 +56,83 @@ TEST_CASE("can_split: needs a layer per stage, and equal chunks (but for the end
     CHECK(can_split(126, 16, 8));
 }
 
+TEST_CASE("balanced_split: prediction modules take layers off the last chunk", "[INV-10]") {
+    using Layers = std::vector<std::int64_t>;
+    auto const ends = [](std::size_t chunks, std::int64_t first, std::int64_t each, std::int64_t last) {
+        Layers layers(chunks, each);
+        layers.front() = first;
+        layers.back() = last;
+        return layers;
+    };
+    // DeepSeek-V3, 61 layers and a module, as Megatron-Bridge lays it out.
+    CHECK(balanced_split(61, 4, 1, 1) == Layers{16, 16, 16, 13});
+    CHECK(balanced_split(61, 8, 1, 1) == ends(8, 8, 8, 5));
+    CHECK(balanced_split(61, 16, 1, 1) == ends(16, 4, 4, 1));
+    CHECK(balanced_split(61, 8, 2, 1) == ends(16, 4, 4, 1));
+    CHECK(balanced_split(61, 16, 2, 1) == ends(32, 1, 2, 0));
+    CHECK(balanced_split(61, 1, 1, 1) == Layers{61});
+    CHECK(balanced_split(60, 4, 1, 1) == Layers{15, 16, 16, 13});  // not even: the last would count as 18
+    CHECK(balanced_split(60, 4, 1, 0) == Layers{15, 15, 15, 15});
+    for (std::int64_t const vpp : {1, 2})
+        CHECK(balanced_split(61, 16, vpp, 0).back() + 1 >= balanced_split(61, 16, vpp, 0).front());
+}
+
+TEST_CASE("balanced_split: with prediction modules no other number of layers on the last chunk is better", "[INV-10]") {
+    for (std::int64_t modules = 1; modules <= 2; ++modules)
+        for (std::int64_t layers = 2; layers <= 100; ++layers)
+            for (std::int64_t chunks = 2; chunks <= std::min<std::int64_t>(layers, 40); ++chunks) {
+                auto const longest = [&](std::int64_t most_of_others, std::int64_t last) {
+                    return std::max(most_of_others, last + 1 + 2 * modules);
+                };
+                std::vector<std::int64_t> const split = balanced_split(layers, chunks, 1, modules);
+                CAPTURE(layers, chunks, modules);
+                REQUIRE(split.size() == static_cast<std::size_t>(chunks));
+                REQUIRE(sum(split) == layers);
+                REQUIRE(split.back() >= 0);
+                auto const [least, most] = std::minmax_element(split.begin(), split.end() - 1);
+                REQUIRE(*most - *least <= 1);
+                for (std::int64_t last = 0; last < layers; ++last) {
+                    std::int64_t const others = layers - last;
+                    std::int64_t const even = others / (chunks - 1) + (others % (chunks - 1) > 0 ? 1 : 0);
+                    REQUIRE(longest(*most, split.back()) <= longest(even, last));
+                }
+            }
+}
+
+TEST_CASE("can_split: prediction modules leave the last of interleaved chunks shorter", "[INV-10]") {
+    CHECK_FALSE(can_split(61, 8, 2));
+    CHECK(can_split(61, 8, 2, 1));         // 15 times 4, and 1
+    CHECK(can_split(61, 16, 2, 1));        // 1, 30 times 2, and 0
+    CHECK_FALSE(can_split(61, 16, 4, 1));  // 64 chunks for 61 layers
+    CHECK_FALSE(can_split(61, 8, 3, 1));   // 24 chunks: neither 2 nor 3 in all of them
+    CHECK_FALSE(can_split(3, 4, 1, 1));
+    for (std::int64_t layers = 1; layers <= 100; ++layers)
+        for (std::int64_t pp = 2; pp <= 16; ++pp)
+            for (std::int64_t vpp = 2; vpp <= 8; ++vpp) {
+                if (!can_split(layers, pp, vpp, 1)) continue;
+                std::vector<std::int64_t> const split = balanced_split(layers, pp, vpp, 1);
+                CAPTURE(layers, pp, vpp);
+                for (std::size_t i = 2; i + 1 < split.size(); ++i)
+                    REQUIRE(split[i] == split[1]);
+                REQUIRE((split[1] > 0 && split.front() <= split[1] && split.front() >= split[1] - 1));
+                REQUIRE((split.back() <= split[1] && split.back() >= split[1] - 3));
+            }
+}
+
+TEST_CASE("lay_out_stages: a plan that leaves the layers open has room for the model's prediction modules") {
+    ModelSpec model = mixture(1024, 61, 8, 2, 512, 3);
+    ParallelPlan plan;
+    plan.pp = 16;
+    CHECK(lay_out_stages(model, plan).stages.back().layers == 3);
+    model.mtp_modules = 1;
+    StageLayout const layout = lay_out_stages(model, plan);
+    CHECK(layout.chunk_layers == balanced_split(61, 16, 1, 1));
+    CHECK(layout.stages.back().layers == 1);
+    CHECK(layout.stages.front().layers == 4);
+    plan.stage_layers = balanced_split(61, 16, 1, 0);
+    CHECK(lay_out_stages(model, plan).stages.back().layers == 3);  // as stated
+}
+
 TEST_CASE("lay_out_stages: every layer lies on one stage, the ends on the first and the last", "[INV-10]") {
     std::mt19937_64 random(seeded(1));
     for (int i = 0; i < 300; ++i) {
