@@ -1,6 +1,7 @@
 #include "planner/search.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/stage_layout.hpp"
 #include "core/graph/usual_stages.hpp"
 #include "core/nearest.hpp"
 #include "cost_models/weight_copies.hpp"
@@ -22,9 +23,16 @@ struct Shape {
     std::int64_t tp, cp, ep, micro_batch;
     Switch sequence_parallel;
     ContextParallel cp_mode;
+    Dispatcher dispatcher;
 };
 
-std::vector<Shape> shapes_of(std::vector<SearchSpace> const& spaces) {
+/// Whether shapes that differ in nothing but this are different: the second dispatcher is for groups of experts beyond
+/// a domain.
+bool is_own_shape(SearchSpace const& space, Dispatcher dispatcher, std::int64_t ep, std::int64_t domain_size) {
+    return dispatcher == space.dispatchers.front() || (ep > 1 && ep * space.base.expert_tp > domain_size);
+}
+
+std::vector<Shape> shapes_of(std::vector<SearchSpace> const& spaces, std::int64_t domain_size) {
     std::vector<Shape> shapes;
     for (SearchSpace const& space : spaces)
         for (std::int64_t const tp : space.tp)
@@ -37,7 +45,10 @@ std::vector<Shape> shapes_of(std::vector<SearchSpace> const& spaces) {
                                 if (forced_off && space.sequence_parallel.size() > 1) continue;  // the same as off
                                 if (cp == 1 && mode != space.cp_modes.front()) continue;
                                 if (space.accelerators % (tp * cp) != 0) continue;
-                                shapes.push_back({&space, tp, cp, ep, mb, forced_off ? Switch::off : sp, mode});
+                                Switch const splits = forced_off ? Switch::off : sp;
+                                for (Dispatcher const to_experts : space.dispatchers)
+                                    if (is_own_shape(space, to_experts, ep, domain_size))
+                                        shapes.push_back({&space, tp, cp, ep, mb, splits, mode, to_experts});
                             }
     return shapes;
 }
@@ -110,9 +121,10 @@ public:
         plan.cp = shape.cp;
         plan.ep = shape.ep;
         plan.micro_batch = shape.micro_batch;
+        plan.dispatcher = shape.dispatcher;
         plan.sequence_parallel = shape.sequence_parallel;
         plan.cp_mode = shape.cp == 1 ? ContextParallel::ring : shape.cp_mode;
-        ShapeCosts costs;
+        ShapeCosts costs(layer_forms * space.module_sets.size());
         for (std::int64_t const pp : space.pp) {
             if (space.accelerators % (plan.tp * plan.cp * pp) != 0) continue;
             plan.pp = pp;
@@ -136,28 +148,27 @@ public:
     Findings found;
 
 private:
-    /// Priced when the first plan needs it.
-    using ShapeCosts = std::array<std::optional<ShapeCost>, layer_forms>;
+    /// For every set of modules and form of a layer, priced when the first plan needs it.
+    using ShapeCosts = std::vector<std::optional<ShapeCost>>;
 
     void visit_recompute(SearchSpace const& space, ParallelPlan plan, ShapeCosts& costs) {
         // ZeRO has nothing to split without data parallelism.
         std::size_t const zeros = most_copies(plan, form_.model()) == 1 ? 1 : space.zero.size();
         auto const leaves = static_cast<std::int64_t>(zeros * space.offload.size());
         plan.zero = 0;
-        std::int64_t const stage_layers = plan.stage_layers.empty()
-                                              ? (form_.model().layer_count() + plan.pp - 1) / plan.pp
-                                              : *std::max_element(plan.stage_layers.begin(), plan.stage_layers.end());
+        std::int64_t const stage_layers = most_layers(plan);
         std::optional<PlanProblem> const problem = find_problem(form_.model(), plan, form_.workload());
-        for (auto const& [policy, layers] : space.recompute) {
+        for (auto const& [policy, layers, modules] : space.recompute) {
             if (layers >= stage_layers && layers > 0) continue;  // the same as all of them
             plan.recompute = policy;
             plan.recompute_layers = layers;
+            plan.recompute_modules = space.module_sets[modules];
             bool const refused = plan.schedule == Schedule::overlapped && !can_overlap_experts(plan);
             if (problem || refused) {
                 reject(problem.value_or(PlanProblem::schedule), plan, leaves);
                 continue;
             }
-            std::optional<ShapeCost>& cost = costs[static_cast<std::size_t>(layer_form(plan))];
+            std::optional<ShapeCost>& cost = costs[layer_forms * modules + static_cast<std::size_t>(layer_form(plan))];
             if (!cost) cost = form_.price_shape(plan);
             // Passes take longer where gradients are added up than where they are reduced at once (ZeRO 2 and 3).
             std::optional<PipelineCost> added;
@@ -176,6 +187,17 @@ private:
                 }
             }
         }
+    }
+
+    /// Of a stage, where recompute of fewer of them is not the same as of all.
+    [[nodiscard]] std::int64_t most_layers(ParallelPlan const& plan) const {
+        ModelSpec const& model = form_.model();
+        auto const most = [](std::vector<std::int64_t> const& stages) {
+            return *std::max_element(stages.begin(), stages.end());
+        };
+        if (!plan.stage_layers.empty()) return most(plan.stage_layers);
+        if (model.mtp_modules > 0) return most(balanced_split(model, plan.pp, 1));
+        return (model.layer_count() + plan.pp - 1) / plan.pp;
     }
 
     void reject(PlanProblem problem, ParallelPlan const& plan, std::int64_t leaves) {
@@ -311,7 +333,7 @@ Objective objective_from(std::string_view name, std::string_view where) {
 SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
                     FrameworkProfile const& framework, std::vector<SearchSpace> const& spaces, MemoryLimit const& limit,
                     SearchOptions const& options) {
-    std::vector<Shape> const shapes = shapes_of(spaces);
+    std::vector<Shape> const shapes = shapes_of(spaces, cluster.domain_size);
     Precision const precision = spaces.empty() ? Precision::bf16 : spaces.front().base.precision;
     static_cast<void>(
         cluster.accelerator.peak_of(precision));  // a device without it is an error, before any thread starts

@@ -42,12 +42,21 @@ Values keep_if(Values values, auto&& predicate) {
 Values chunk_counts(ModelSpec const& model, Values const& pipelines, bool full) {
     Values values;
     for (std::int64_t v = 2; v <= model.layer_count(); ++v) {
-        bool const possible = std::any_of(pipelines.begin(), pipelines.end(), [&](std::int64_t pp) {
-            return pp > 1 && can_split(model.layer_count(), pp, v);
-        });
+        bool const possible = std::any_of(pipelines.begin(), pipelines.end(),
+                                          [&](std::int64_t pp) { return pp > 1 && can_split(model, pp, v); });
         if (possible && (full || v <= 16)) values.push_back(v);
     }
     return values;
+}
+
+/// Adds selective recompute of sets of modules, where the framework has it for experts and nobody names others.
+void add_module_sets(SearchSpace& space, SearchConstraints const& c, ModelSpec const& model) {
+    bool const fixed = c.recompute_modules || !c.recompute.empty() || c.base.recompute_modules != attention_core;
+    if (!model.moe || c.experts.recomputes_modules == Switch::off || fixed) return;
+    for (RecomputeModules const set : module_sets_to_try(model, c.base.precision)) {
+        space.recompute.push_back({Recompute::selective, 0, space.module_sets.size()});
+        space.module_sets.push_back(set);
+    }
 }
 
 std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& c, ModelSpec const& model, bool full) {
@@ -117,7 +126,8 @@ void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraint
         schedules = {Schedule::one_f_one_b};
         if (c.usual.pipelines == Pipelines::interleaved || c.vpp) schedules.push_back(Schedule::interleaved);
         if (full) schedules.push_back(Schedule::gpipe);
-        if (full && model.moe) schedules.push_back(Schedule::overlapped);
+        if (model.moe && (full || (c.experts.overlaps == Switch::on && space.ep.back() > 1)))
+            schedules.push_back(Schedule::overlapped);
     }
     Values chunks = chunk_counts(model, space.pp, full);
     if (c.vpp) {
@@ -148,7 +158,7 @@ void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraint
 }
 
 /// What is switched on or off or kept where, for every degree.
-void set_choices(SearchSpace& space, ModelSpec const& model, SearchConstraints const& c) {
+void set_choices(SearchSpace& space, ModelSpec const& model, ClusterSpec const& cluster, SearchConstraints const& c) {
     bool const full = c.width == SearchConstraints::Width::full;
     if (c.sequence_parallel)
         space.sequence_parallel = {*c.sequence_parallel};
@@ -162,6 +172,11 @@ void set_choices(SearchSpace& space, ModelSpec const& model, SearchConstraints c
         space.cp_modes = {usual_cp_mode(c.usual.cp_mode, model)};
     }
     space.recompute = recomputations(c, model, full);
+    space.module_sets = {c.base.recompute_modules};
+    add_module_sets(space, c, model);
+    bool const open = model.moe && !c.dispatcher && c.base.dispatcher == Dispatcher::all_to_all;
+    space.dispatchers = open ? dispatchers_to_try(cluster, space.accelerators, c.experts)
+                             : std::vector{c.dispatcher.value_or(c.base.dispatcher)};
     for (std::int64_t const z : filtered({0, 1, 2, 3}, c.zero, "--zero", anything)) {
         if (z > 3) throw InputError("--zero: {} is no ZeRO stage (0, 1, 2 or 3)", z);
         if (z < 3 || c.base.narrow_copies == Switch::off) space.zero.push_back(static_cast<int>(z));
@@ -212,7 +227,7 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
         throw InputError(
             "--sequence-parallel: splits over the tensor-parallel group, and tp can only be 1 here (it needs tp > 1)");
     set_pipelining(space, model, c);
-    set_choices(space, model, c);
+    set_choices(space, model, cluster, c);
     return space;
 }
 

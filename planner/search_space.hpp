@@ -4,6 +4,7 @@
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/model_spec.hpp"
 #include "core/spec/parallel_plan.hpp"
+#include "planner/expert_choices.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -38,10 +39,16 @@ struct SearchConstraints {
     std::vector<Offload> offload;
     std::vector<ContextParallel> cp_modes;
     std::optional<Switch> sequence_parallel;
-    UsualPlan usual{};  ///< of the framework: other context parallelism and pipelines only where they are named
-    ParallelPlan base;  ///< precision, optimizer, attention kernel, dropout, cross entropy, expert tp, shard group
+    std::optional<Dispatcher> dispatcher;
+    std::optional<RecomputeModules> recompute_modules;  ///< of selective recompute
+    ExpertChoices experts{};  ///< of the framework: what is tried with models that have experts where nothing is fixed
+    UsualPlan usual{};        ///< of the framework: other context parallelism and pipelines only where they are named
+    /// Precision, optimizer, attention kernel, dropout, cross entropy, expert tp, shard group; dispatcher and modules
+    /// where they are not searched.
+    ParallelPlan base;
     enum class Width : std::uint8_t {
-        standard,  ///< tensor parallelism inside a domain, no offload, power-of-two micro-batches
+        standard,  ///< tensor parallelism inside a domain, no offload, power-of-two micro-batches; with experts also
+                   ///< what the framework has for them (`ExpertChoices`)
         full,      ///< every degree, divisor, chunk count, partial recompute, offload
     } width = Width::standard;
 };
@@ -60,9 +67,12 @@ struct SearchSpace {
     std::vector<Pipelining> pipelining;  ///< for pp > 1
     struct Recomputation {
         Recompute policy;
-        std::int64_t layers;  ///< 0: all
+        std::int64_t layers;      ///< 0: all
+        std::size_t modules = 0;  ///< with `selective`: which of `module_sets`
     };
     std::vector<Recomputation> recompute;
+    std::vector<RecomputeModules> module_sets;  ///< the first is the base's
+    std::vector<Dispatcher> dispatchers;        ///< several: the second where a group of experts spans domains
     std::vector<int> zero;
     std::vector<Offload> offload;
     std::optional<AxisFilter> dp;

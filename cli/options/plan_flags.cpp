@@ -64,7 +64,9 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
            fmt::format(
                "gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, "
                "dualpipe or dualpipe-v{} (default: {})",
-               list, usual("1f1b and interleaved", "1f1b, or interleaved with --vpp")))
+               list,
+               usual("1f1b and interleaved, with experts under Megatron 1f1b-overlap",
+                     "1f1b, or interleaved with --vpp")))
         ->group("Plan");
     app.add_option(
            "--recompute", o.recompute,
@@ -102,9 +104,11 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
 }
 
 /// What a search takes as given: kernels, precision, optimizer, layout of shards and experts.
-void add_kernel_options(CLI::App& app, PlanOptions& o) {
+void add_kernel_options(CLI::App& app, PlanOptions& o, Axes axes) {
     app.add_option("--moe-dispatcher", o.moe_dispatcher,
-                   "alltoall (default) or deduplicated (once per domain, as DeepEP)")
+                   axes == Axes::search ? "alltoall or deduplicated (once per domain, as DeepEP) (default: the faster, "
+                                          "where the framework and the network have both and experts span domains)"
+                                        : "alltoall (default) or deduplicated (once per domain, as DeepEP)")
         ->group("Plan");
     app.add_option("--expert-tp", o.expert_tp, "tensor parallelism inside an expert (default: 1)")->group("Plan");
     app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
@@ -159,11 +163,12 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
 void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine) {
     add_subject_options(app, o, axes, machine);
     add_axes(app, o, axes);
-    add_kernel_options(app, o);
+    add_kernel_options(app, o, axes);
     if (axes == Axes::single)
         app.add_option(
                "--stage-layers", o.stage_layers,
-               "layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)")
+               "layers of each pipeline chunk in model order, comma-separated (default: even, fewer on the last "
+               "where they do not divide evenly or it holds prediction modules; nanotron: by cost)")
             ->delimiter(',')
             ->option_text("N,N,...")
             ->group("Plan");

@@ -311,6 +311,7 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
                                      FrameworkProfile const& framework) {
     SearchConstraints c;
     c.usual = framework.usual;
+    c.experts = expert_choices(framework);
     c.base = base_plan(o, &cluster);
     c.dp = filter(o.dp, "--dp");
     c.tp = filter(o.tp, "--tp");
@@ -321,6 +322,8 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
     c.micro_batch = filter(o.micro_batch, "--micro-batch");
     c.zero = filter(o.zero, "--zero", 0);
     c.schedules = names<Schedule>(o.schedule, "--schedule", schedule_from);
+    if (!o.moe_dispatcher.empty()) c.dispatcher = c.base.dispatcher;
+    if (!o.recompute_modules.empty()) c.recompute_modules = c.base.recompute_modules;
     c.recompute = names<Recompute>(o.recompute, "--recompute", recompute_from);
     if (o.recompute_layers > 0 && !c.recompute.empty() && !is_one_of(c.recompute, Recompute::full))
         throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", o.recompute_layers,

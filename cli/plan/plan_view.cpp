@@ -58,6 +58,7 @@ std::string plan_extras(StepReport const& r) {
     if (offloads_some_activations(p)) add("(" + activations_text(p.offloaded_activations, "+") + ")");
     if (p.tp > 1 && p.sequence_parallel == Switch::off) add("no-sp");
     if (!is_usual(p.schedule)) add(std::string(name_of(p.schedule)));
+    if (p.ep > 1 && p.dispatcher == Dispatcher::deduplicated) add("dedup");
     if (p.cp > 1 && p.cp_mode != ContextParallel::ring) add(std::string(name_of(p.cp_mode)));
     return text.empty() ? "-" : text;
 }

@@ -66,6 +66,7 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
     options.threads = 1;
     SearchConstraints constraints;
     constraints.usual = framework.usual;
+    constraints.experts = expert_choices(framework);
     std::vector<SearchSpace> const spaces{make_search_space(model, workload, cluster, run.accelerators, constraints)};
     SearchResult found = search(model, workload, cluster, framework, spaces, limit, options);
     if (found.best.empty()) {

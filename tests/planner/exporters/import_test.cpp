@@ -81,6 +81,23 @@ TEST_CASE("a script without prediction modules has a model without them", "[impo
     CHECK_FALSE(import_deepspeed("{}", "", "x", model).mtp_modules);  // which does not say
 }
 
+TEST_CASE("a Megatron-LM script without a layout has even stages, with prediction modules too", "[import]") {
+    ModelSpec model = find_model("deepseek-v3");
+    model.layers.pop_back();
+    auto const stages = [&](std::string const& more) {
+        return import_megatron("--num-layers 60 --bf16 --pipeline-model-parallel-size 4 " + more, "x", model)
+            .plan.stage_layers;
+    };
+    using Layers = std::vector<std::int64_t>;
+    CHECK(stages("--mtp-num-layers 1") == Layers{15, 15, 15, 15});
+    CHECK(stages("--mtp-num-layers 0").empty());  // what a plan has that leaves them open
+    CHECK(stages("--mtp-num-layers 1 --pipeline-model-parallel-layout 'Et*15|t*16|t*16|t*13mL'").empty());
+    CHECK(stages("--mtp-num-layers 1 --pipeline-model-parallel-layout 'Et*16|t*16|t*16|t*12mL'") ==
+          Layers{16, 16, 16, 12});
+    CHECK(stages("--mtp-num-layers 0 --pipeline-model-parallel-layout 'Et*15|t*16|t*16|t*13L'") ==
+          Layers{15, 16, 16, 13});
+}
+
 TEST_CASE("torchtitan spreads layers over stages with embedding and output as one each", "[import]") {
     using Layers = std::vector<std::int64_t>;
     auto const stages = [](std::string const& more) {
