@@ -25,7 +25,7 @@ Sides sides_of_axis(std::int64_t length, std::int64_t cube, bool whole_cubes) {
     return sides;
 }
 
-/// Searches boxes whose sides do not get shorter from one axis to the next; axes do not, either.
+/// Searches boxes, those with short sides first: of boxes alike that one is found whose sides get longer.
 class BoxSearch {
 public:
     BoxSearch(std::vector<Sides> const& let, std::int64_t chips) : let_(let), chips_(chips) {}
@@ -46,9 +46,8 @@ private:
             return;
         }
         Sides const& sides = let_[box_.size()];
-        std::int64_t const shortest = box_.empty() ? 1 : box_.back();
         bool const is_last = box_.size() + 1 == let_.size();
-        std::int64_t const needed = is_last ? std::max(shortest, (chips_ + volume - 1) / volume) : shortest;
+        std::int64_t const needed = is_last ? (chips_ + volume - 1) / volume : 1;
         for (auto side = std::lower_bound(sides.begin(), sides.end(), needed); side != sides.end(); ++side) {
             if (*side * volume > best_volume_) return;
             box_.push_back(*side);

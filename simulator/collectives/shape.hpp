@@ -16,7 +16,7 @@ struct CollectiveShape {
     std::int64_t ranks_per_domain = 1;
     /// Axis lengths of the torus that the ranks fill, first axis fastest; empty: no torus.
     std::vector<std::int64_t> torus;
-    std::vector<bool> torus_wraps;  ///< by axis, whether its ring closes; missing: it does not
+    std::vector<bool> torus_wraps{};  ///< by axis, whether its ring closes; missing: it does not
     ScaleUpKind scale_up = ScaleUpKind::switched;
 
     [[nodiscard]] std::int64_t domains() const { return (ranks + ranks_per_domain - 1) / ranks_per_domain; }
