@@ -1,5 +1,6 @@
 #include "cost_models/kernel_choice.hpp"
 
+#include "core/embedded_text.hpp"
 #include "core/spec/kernel_catalog.hpp"
 #include "core/spec/kernel_constants.hpp"
 #include "cost_models/class_scaling.hpp"
@@ -62,6 +63,21 @@ std::string_view sister_format(AcceleratorProfile const& accelerator, std::strin
     return variant == "bf16" ? "fp16" : "bf16";
 }
 
+double widened_share(GemmFormat const& format) {
+    double sum = 0;
+    int devices = 0;
+    for (EmbeddedText const& entry : embedded_kernels()) {
+        auto const of = shipped_kernel_calibration(entry.name);
+        if (of->is_class()) continue;
+        KernelFit const* const narrow = of->find(KernelKind::gemm, format.name);
+        KernelFit const* const wide = of->find(KernelKind::gemm, gemm_format(format.precision).name);
+        if (narrow == nullptr || wide == nullptr || wide->large_efficiency <= 0) continue;
+        sum += narrow->large_efficiency / wide->large_efficiency;
+        ++devices;
+    }
+    return devices > 0 ? sum / devices : 1;
+}
+
 void fill_head_sizes_of(KernelChoice& choice, std::string_view variant) {
     std::array<double, KernelChoice::most_constants> starts{};
     auto const specs = kernel_constants(KernelKind::prefill);
@@ -91,7 +107,8 @@ KernelChoice choose_kernel(AcceleratorProfile const& accelerator, KernelKind kin
         choice.keep = from;
         choice.own = !from->is_class() && fit->variant == variant;
         choice.sister = !from->is_class() && fit->variant == sister;
-        choice.gridded = from->grids_hold(accelerator.multiprocessors.value);
+        choice.borrowed = kind == KernelKind::gemm && fit->variant != variant && fit->variant != sister;
+        choice.gridded = !choice.borrowed && from->grids_hold(accelerator.multiprocessors.value);
     };
     if (auto const& own = accelerator.kernels) {
         std::string const of_generation = "class-" + accelerator.generation;

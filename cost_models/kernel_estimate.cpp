@@ -27,6 +27,10 @@ KernelSupport support_of(KernelChoice const& choice, bool inside) {
 KernelEstimate finish(Seconds time, KernelChoice const& choice, std::span<double const> at) {
     KernelEstimate out{.time = time, .factors = assumed_kernel_factors, .support = KernelSupport::assumed};
     if (choice.fit == nullptr) return out;
+    if (choice.borrowed) {  // its grids and intervals are of another format's kernels
+        out.support = KernelSupport::by_class;
+        return out;
+    }
     if (choice.gridded) out.time *= std::exp(choice.fit->residual.value(at));
     bool const inside = choice.gridded && choice.fit->residual.covers(at);
     out.support = support_of(choice, inside);
@@ -94,7 +98,7 @@ void scale_products(KernelChoice& choice, GemmFormat const& format, KernelRates 
     double const stated = accelerator.gemm_efficiency_of(format.precision);
     auto& efficiency = choice.values[static_cast<std::size_t>(GemmConstant::efficiency)];
     double const reached = large_efficiency_of(choice, format);
-    bool const of_generation = choice.of_class() && choice.keep->generation != "*";
+    bool const of_generation = choice.of_class() && !choice.of_any();
     if (of_generation) scale_heat(choice.changeable(), choice.keep->profile, accelerator);
     efficiency *= profile_scale(choice, stated, efficiency, reached);
     if (!of_generation) return;
@@ -125,6 +129,26 @@ KernelEstimate product_estimate(GemmShape const& shape, GemmFormat const& format
     keep_below_peak(out, work, rates.peak, choice);
     if (use.cache == CacheState::cold) keep_within_bandwidth(out, weight_bytes(shape, format), rates);
     return out;
+}
+
+/// What products take at least and at most whose narrow weights are widened to the activations' format, where no device
+/// of the generation was measured: at most what this device's own in that format take over the share of them that
+/// devices measured in both reach, and at least the same with what reading fewer bytes takes off by the same constants.
+struct WidenedBounds {
+    Seconds least;
+    Seconds most;
+};
+
+WidenedBounds widened_bounds(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
+                             GemmUse const& use) {
+    GemmFormat const& wide = gemm_format(two_byte_precision(accelerator));
+    KernelRates const rates = kernel_rates(accelerator, wide);
+    Seconds const most = estimate_product(shape, wide, accelerator, use).time / widened_share(format);
+    KernelChoice choice = choose_kernel(accelerator, KernelKind::gemm, wide.name);
+    scale_products(choice, wide, rates, accelerator);
+    Seconds const narrow = gemm_model(shape, format, rates, choice.constants(), use);
+    double const shorter = std::min(1.0, narrow / gemm_model(shape, wide, rates, choice.constants(), use));
+    return {.least = most * shorter, .most = most};
 }
 
 /// The next number of rows that fills tiles: 16, a power of two up to 128, then multiples of that.
@@ -209,8 +233,15 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
         return finish(host_gemm_model(shape, format, rates, host.constants(), use), host, gemm_coordinates(shape));
     }
     KernelChoice choice = choose_kernel(accelerator, KernelKind::gemm, format.name);
+    bool const is_foreign = choice.of_any() && choice.fit->variant == format.name;
+    bool const is_widened = is_foreign && format.widens() && gemm_format(two_byte_precision(accelerator)).left == 2;
     scale_products(choice, format, rates, accelerator);
     KernelEstimate out = product_estimate(shape, format, rates, choice, use, quantising);
+    if (is_widened) {  // launches and tiles of another device's library are not this one's
+        WidenedBounds const bounds = widened_bounds(shape, format, accelerator, use);
+        out.time = std::max(out.least, std::clamp(out.time, bounds.least, bounds.most));
+        return out;
+    }
     if (!choice.of_class() || !choice.gridded || shape.groups > 1) return out;
     // Where another device's libraries are slow for a few shapes: rows added to fill a tile cost this one no less time.
     GemmShape full = shape;

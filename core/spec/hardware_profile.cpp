@@ -35,7 +35,7 @@ std::span<Precision const> stand_ins(Precision precision) {
 /// Whose products a format runs: weights alone in fewer bits are widened to what the device multiplies in two bytes
 /// (kernels of AWQ and GPTQ run in fp16 on V100 and T4).
 Precision products_of(GemmFormat const& format, AcceleratorProfile const& device) {
-    bool const widens = !format.quantises && format.right < format.left;
+    bool const widens = format.widens();
     bool const in_fp16 = !device.peak.contains(format.precision) && device.peak.contains(Precision::fp16);
     return widens && in_fp16 ? Precision::fp16 : format.precision;
 }

@@ -151,6 +151,8 @@ struct GemmFormat {
     bool quantises;
     bool tiled = false;     ///< by a scale for every 128 of them
     bool integers = false;  ///< multiplies 8-bit integers, at the device's `int8_peak`
+    /// Whether narrow weights are widened to the activations' format before they are multiplied.
+    [[nodiscard]] bool widens() const { return left > right; }
 };
 
 std::span<GemmFormat const> gemm_formats();

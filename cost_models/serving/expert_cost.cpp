@@ -14,7 +14,7 @@ namespace {
 /// the mean: 1 / log 2 times as many as rows on average over where these lie between two powers. A second tile is for
 /// those groups that have more; groups of many tiles waste half of one.
 double padded_rows(double rows, GemmFormat const& format) {
-    double const finer = format.right < format.left ? 2 : 1;
+    double const finer = format.widens() ? 2 : 1;
     double const largest = 128 / finer;
     if (rows > largest) return rows + largest / 2;
     double const tile = std::clamp(rows / std::numbers::ln2, 16 / finer, largest);

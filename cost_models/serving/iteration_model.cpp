@@ -95,7 +95,7 @@ IterationModel::IterationModel(ServingCase const& what) : what_(what) {
     check_products(what_);
     memory_ = serving_memory(what_);
     GemmFormat const& format = *find_gemm_format(what_.plan.weights);
-    widens_weights_ = format.right < format.left;
+    widens_weights_ = format.widens();
     fullest_stage_ = fullest_stage_share(what_);
     last_stage_ = static_cast<double>(stage_layers(what_).back()) / static_cast<double>(what_.model.layer_count());
     tabulate_tokens();

@@ -1,0 +1,84 @@
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_catalog.hpp"
+#include "cost_models/kernel_choice.hpp"
+#include "cost_models/kernel_estimate.hpp"
+#include "tests/catch.hpp"
+
+#include <array>
+#include <cmath>
+#include <string>
+
+using namespace sextant;
+
+namespace {
+
+KernelEstimate product(std::string const& device, std::string_view format, GemmShape const& shape) {
+    return estimate_product(shape, *find_gemm_format(format), find_accelerator(device, "test"),
+                            {.cache = CacheState::cold});
+}
+
+constexpr std::array devices{"h100-sxm", "h200-sxm", "b200-sxm",  "l40s",    "h100-pcie",
+                             "rtx-4090", "mi300x",   "gb200-sxm", "tpu-v6e", "h20-sxm"};
+constexpr std::array<std::string_view, 2> narrow{"int4-weights", "int8-weights"};
+
+}  // namespace
+
+TEST_CASE("narrow weights that another device was measured with are no slower than two bytes for few rows",
+          "[INV-15]") {
+    for (char const* const device : devices)
+        for (std::int64_t const m : {1, 4, 16, 64})
+            for (auto const [n, k] :
+                 {std::pair{768, 2048}, std::pair{4096, 4096}, std::pair{4096, 14336}, std::pair{28672, 8192}}) {
+                GemmShape const shape{.groups = 1, .m = m, .n = n, .k = k};
+                double const two_bytes = product(device, "bf16", shape).time.base();
+                CAPTURE(device, m, n, k);
+                for (std::string_view const format : narrow)
+                    CHECK(product(device, format, shape).time.base() <=
+                          1.0001 * two_bytes / widened_share(*find_gemm_format(format)));
+                CHECK(product(device, "int4-weights", shape).time <=
+                      product(device, "int8-weights", shape).time * 1.05);
+            }
+    // What is read decides: a quarter of it takes less than half of the time.
+    GemmShape const wide{.groups = 1, .m = 8, .n = 28672, .k = 8192};
+    CHECK(product("h100-sxm", "int4-weights", wide).time < 0.5 * product("h100-sxm", "bf16", wide).time);
+}
+
+TEST_CASE("narrow weights of large products take what the format that they are widened to does, over a share",
+          "[INV-14]") {
+    GemmShape const large{.groups = 1, .m = 16384, .n = 8192, .k = 8192};
+    for (std::string_view const format : narrow) {
+        double const share = widened_share(*find_gemm_format(format));
+        CHECK(share > 0.9);
+        CHECK(share < 1.1);
+        for (char const* const device : devices) {
+            KernelEstimate const estimate = product(device, format, large);
+            CAPTURE(device, format);
+            CHECK(estimate.time.base() == Approx(product(device, "bf16", large).time.base() / share).epsilon(0.03));
+            CHECK(estimate.support == KernelSupport::by_class);
+            CHECK(estimate.factors.high == 2);
+        }
+    }
+}
+
+TEST_CASE("narrow weights on the device that they were measured on keep their own fit") {
+    GemmShape const few{.groups = 1, .m = 16, .n = 4096, .k = 4096};
+    KernelEstimate const own = product("a100-sxm-80gb", "int4-weights", few);
+    CHECK(own.support == KernelSupport::measured);
+    CHECK(own.time.base() > 9e-6);  // the launch of that library's kernel
+
+}
+
+TEST_CASE("products in fp32 have no intervals or grids of another format's kernels") {
+    GemmShape const shape{.groups = 1, .m = 4096, .n = 4096, .k = 4096};
+    for (char const* const device : {"h100-sxm", "a100-sxm-80gb", "l40s"}) {
+        KernelEstimate const fp32 = product(device, "fp32", shape);
+        CAPTURE(device);
+        CHECK(fp32.support == KernelSupport::by_class);
+        CHECK(fp32.factors.low == assumed_kernel_factors.low);
+        CHECK(fp32.factors.high == assumed_kernel_factors.high);
+        KernelChoice const choice = choose_kernel(find_accelerator(device, "test"), KernelKind::gemm, "fp32");
+        CHECK(choice.borrowed);
+        CHECK_FALSE(choice.gridded);
+    }
+    CHECK_FALSE(choose_kernel(find_accelerator("h100-sxm", "test"), KernelKind::gemm, "fp16").borrowed);
+}
