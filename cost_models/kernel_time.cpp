@@ -1,6 +1,7 @@
 #include "cost_models/kernel_time.hpp"
 
 #include "core/ops/work.hpp"
+#include "core/spec/working_format.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/training_attention.hpp"
 
@@ -49,14 +50,27 @@ double expert_scale(FrameworkTiming const& framework) {
     return framework.gemm_scale.value * framework.grouped_gemm_scale.value;
 }
 
+/// Of the rate in 16 bits, that of fused attention over values of four bytes: PyTorch's memory-efficient kernel makes
+/// each product of three in TF32 where the device has that (`OpMultiplyAddFastF32` in its CUTLASS kernels), allowed or
+/// not, and on the vector units elsewhere. assumed: it reaches of that what kernels of 16 bits reach of theirs.
+double wide_attention_share(Precision precision, AcceleratorProfile const& accelerator) {
+    if (working_width(precision) == 1) return 1;
+    constexpr double products = 3;
+    bool const has_tf32 = accelerator.peak.contains(Precision::tf32);
+    FlopsPerSecond const rate =
+        has_tf32 ? accelerator.peak_of(Precision::tf32).value / products : accelerator.vector_peak.value;
+    return std::min(1.0, rate / tensor_rate(accelerator));
+}
+
 /// Products of attention whose scores stand in memory, as the matrix products that they are, one for each head.
 Seconds score_products(Attention const& a, Pass pass, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework) {
     std::int64_t const q = a.queries, d = a.head_dim, v = a.value_head_dim;
     std::int64_t const keys = std::max<std::int64_t>(1, a.keys / a.pieces);
     auto const product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-        return product_time({.groups = a.batch * a.heads, .m = m, .n = n, .k = k}, usual_precision(accelerator),
-                            accelerator, framework.gemm_scale.value);
+        return product_time({.groups = a.batch * a.heads, .m = m, .n = n, .k = k},
+                            working_width(a.precision) > 1 ? a.precision : usual_precision(accelerator), accelerator,
+                            framework.gemm_scale.value);
     };
     auto const calls = static_cast<double>(a.pieces);
     if (pass == Pass::forward) return calls * (product(q, keys, d) + product(q, v, keys));
@@ -82,7 +96,7 @@ Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& 
                std::max(score_products(a, pass, accelerator, framework),
                         (work.moved - between) / (rate * score_transfer_fraction));
     }
-    double const scale = framework.attention_scale.value;
+    double const scale = framework.attention_scale.value * wide_attention_share(a.precision, accelerator);
     if (auto const measured = estimate_training_attention(a, pass, accelerator, scale)) return measured->time;
     // Rotary embedding and the like, which a serving engine does in the same launch, are ops of their own here.
     PrefillUse use{

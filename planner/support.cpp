@@ -117,8 +117,8 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
     if (!is_one_of(measured_optimizers, plan.optimizer))
         out.push_back(fmt::format("optimizer {}: no measured step ran it", name_of(plan.optimizer)));
     if (plan.precision == Precision::fp32 || plan.precision == Precision::tf32)
-        out.push_back(
-            fmt::format("{}: no measured step ran it; attention is priced as in 16 bits", name_of(plan.precision)));
+        out.push_back(fmt::format("{}: no measured step ran it, and no fused attention in it was measured",
+                                  name_of(plan.precision)));
     if (plan.precision == Precision::fp8_block) out.emplace_back("fp8-block: no measured step scaled by blocks");
     bool const as_it_is = plan.adapters.base == BaseWeights::fp8 && unscaled(plan.precision) == Precision::fp8;
     if (plan.adapters.on() && plan.adapters.base != BaseWeights::bf16 && !as_it_is)

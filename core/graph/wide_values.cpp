@@ -16,12 +16,15 @@ constexpr std::array tensors_of_one_format{softmax_statistics, std::string_view(
                                            std::string_view("attention dropout mask"), std::string_view("dropout mask"),
                                            std::string_view("router scores")};
 
-void widen(Op& op, double width) {
+void widen(Op& op, Precision precision) {
+    double const width = working_width(precision);
     if (auto* const streaming = std::get_if<Streaming>(&op.what)) {
         streaming->forward *= width;
         streaming->backward *= width;
     } else if (auto* const collective = std::get_if<Collective>(&op.what)) {
         collective->bytes *= width;
+    } else if (auto* const attention = std::get_if<Attention>(&op.what)) {
+        attention->precision = precision;
     }
 }
 
@@ -33,7 +36,7 @@ Block with_wide_values(Block block, Precision precision) {
     block.input *= width;
     block.workspace *= width;
     for (Op& op : block.ops)
-        if (!is_one_of(ops_of_one_format, op.name)) widen(op, width);
+        if (!is_one_of(ops_of_one_format, op.name)) widen(op, precision);
     for (SavedTensor& tensor : block.saved) {
         // A norm casts nothing that is in fp32 already.
         if (tensor.copy == KeptCopy::norm || is_one_of(tensors_of_one_format, tensor.name)) continue;

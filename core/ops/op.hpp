@@ -49,6 +49,7 @@ struct Attention {
     std::int64_t pieces = 1;   ///< calls over equal parts of the keys (steps of ring attention)
     std::int64_t head_dim = 0;
     std::int64_t value_head_dim = 0;
+    Precision precision = Precision::bf16;  ///< of its values: four bytes in fp32 and tf32, two in all others
     AttentionKernel kernel = AttentionKernel::flash;
     Switch dropout = Switch::off;
     Switch causal = Switch::on;  ///< over the whole sequence; off: every query sees every key

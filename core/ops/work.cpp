@@ -35,8 +35,10 @@ Work attention_work(Attention const& a, Pass pass) {
     bool const flash = a.kernel == AttentionKernel::flash;
     auto const tokens = static_cast<double>(a.batch * a.queries);
     auto const widths = static_cast<double>(a.head_dim + a.value_head_dim);
-    double const query_bytes = 2 * tokens * static_cast<double>(a.heads) * widths;
-    double const key_bytes = 2 * static_cast<double>(a.batch * a.keys) * static_cast<double>(a.kv_heads) * widths;
+    double const width = working_width(a.precision);
+    double const query_bytes = 2 * width * tokens * static_cast<double>(a.heads) * widths;
+    double const key_bytes =
+        2 * width * static_cast<double>(a.batch * a.keys) * static_cast<double>(a.kv_heads) * widths;
     double const attended = 2 * tokens * static_cast<double>(a.heads * attended_keys(a)) * widths;
     double const forward = flash ? attended * causal_fraction(a) : 2 * scores_in_memory(a) * widths;
     Work work;
@@ -50,7 +52,8 @@ Work attention_work(Attention const& a, Pass pass) {
         work.moved = 2 * (query_bytes + key_bytes) * B;
     }
     // Products write and read the scores, backward their gradients too.
-    if (!flash) work.moved += (pass == Pass::forward ? 4 : 8) * scores_in_memory(a) * B + softmax_bytes(a, pass);
+    if (!flash)
+        work.moved += (pass == Pass::forward ? 4 : 8) * width * scores_in_memory(a) * B + softmax_bytes(a, pass);
     return work;
 }
 
@@ -85,17 +88,21 @@ double scores_in_memory(Attention const& a) {
 }
 
 Bytes softmax_bytes(Attention const& a, Pass pass) {
-    double const dropout = a.dropout == Switch::on ? 5 : 0;  // a score read and written, and a byte of its mask
+    double const width = working_width(a.precision);
+    // A score read and written, and a byte of its mask.
+    double const dropout = a.dropout == Switch::on ? 4 * width + 1 : 0;
     double per_score = 0;
     switch (a.kernel) {
         case AttentionKernel::flash: return {};
         case AttentionKernel::unfused: {
             double const read = a.causal == Switch::on ? 0.5 : 1.0;
-            per_score = 2 + (pass == Pass::forward ? 2 : 4) * read;
+            per_score = width * (2 + (pass == Pass::forward ? 2 : 4) * read);
             break;
         }
-        // To fp32, scale, mask, softmax, back to 16 bits: each reads and writes what it works on.
-        case AttentionKernel::eager: per_score = pass == Pass::forward ? 6 + 8 + 8 + 8 + 6 : 6 + 12 + 8 + 8 + 6; break;
+        // To fp32, scale, mask, softmax, back to 16 bits: each reads and writes what it works on. Casts from two bytes.
+        case AttentionKernel::eager:
+            per_score = (pass == Pass::forward ? 8 + 8 + 8 : 12 + 8 + 8) + (width > 1 ? 0 : 6 + 6);
+            break;
     }
     return (per_score + dropout) * scores_in_memory(a) * B;
 }

@@ -510,6 +510,8 @@ TEST_CASE(
             CHECK(kept(layer, name) > 0);
             CHECK(kept(wide, name) == Approx(2 * kept(layer, name)));
         }
+        for (Op const& op : wide.ops)
+            if (auto const* attention = std::get_if<Attention>(&op.what)) CHECK(attention->precision == precision);
         for (char const* const name : {"softmax statistics", "dropout mask"}) {
             CAPTURE(name);
             CHECK(kept(layer, name) > 0);

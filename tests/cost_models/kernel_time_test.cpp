@@ -200,6 +200,52 @@ TEST_CASE("attention_time: long sequences approach the profile's efficiency, fla
           attention_time(a, Pass::forward, machine, neutral_timing()));
 }
 
+TEST_CASE("attention_time: of values of four bytes it is that of three products in TF32, or of the vector units",
+          "[INV-14]") {
+    Attention a{
+        .batch = 1, .heads = 32, .kv_heads = 32, .queries = 8192, .keys = 8192, .head_dim = 128, .value_head_dim = 128};
+    for (char const* const name : {"a100-sxm-80gb", "h100-sxm", "v100-sxm2-32gb", "mi250x-gcd"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        CAPTURE(name);
+        for (Pass const pass : {Pass::forward, Pass::backward}) {
+            a.precision = Precision::bf16;
+            double const narrow = attention_time(a, pass, device, neutral_timing()).base();
+            double const work = work_of({.name = "attention", .what = a}, pass).executed.base();
+            a.precision = Precision::fp32;
+            double const fp32 = attention_time(a, pass, device, neutral_timing()).base();
+            CHECK(fp32 > 1.5 * narrow);
+            bool const has_tf32 = device.peak.contains(Precision::tf32);
+            double const most =
+                has_tf32 ? device.peak_of(Precision::tf32).value.base() / 3 : device.vector_peak.value.base();
+            CHECK(work / fp32 <= most);
+            CHECK(work / fp32 > 0.3 * most);
+            a.precision = Precision::tf32;
+            CHECK(attention_time(a, pass, device, neutral_timing()).base() == fp32);
+        }
+    }
+}
+
+TEST_CASE("attention whose scores are in memory multiplies in the plan's format and moves its bytes", "[INV-14]") {
+    AcceleratorProfile const device = find_accelerator("a100-sxm-80gb", "test");
+    for (AttentionKernel const kernel : {AttentionKernel::unfused, AttentionKernel::eager}) {
+        Attention a{.batch = 1,
+                    .heads = 32,
+                    .kv_heads = 32,
+                    .queries = 4096,
+                    .keys = 4096,
+                    .head_dim = 128,
+                    .value_head_dim = 128,
+                    .kernel = kernel};
+        Seconds const narrow = attention_time(a, Pass::forward, device, neutral_timing());
+        a.precision = Precision::tf32;
+        Seconds const tf32 = attention_time(a, Pass::forward, device, neutral_timing());
+        a.precision = Precision::fp32;
+        CHECK(attention_time(a, Pass::forward, device, neutral_timing()) > tf32);
+        if (kernel == AttentionKernel::unfused) CHECK(tf32 > 1.6 * narrow);
+        CHECK(tf32 < 2.5 * narrow);
+    }
+}
+
 TEST_CASE(
     "attention_time: on no accelerator of the catalog are scores in memory faster than a fused kernel that fills it",
     "[INV-14]") {
