@@ -176,6 +176,15 @@ std::string largest_losses(StepEstimate const& estimate) {
     return text.empty() ? "compute" : text;
 }
 
+namespace {
+
+bool wants_feed_forward(AdapterTargets targets) {
+    return targets.has(AdapterTarget::gate) || targets.has(AdapterTarget::up) || targets.has(AdapterTarget::down) ||
+           targets.has(AdapterTarget::gate_up);
+}
+
+}  // namespace
+
 std::vector<std::string> explain(StepReport const& report, ClosedForm& form) {
     StepEstimate const& e = report.estimate;
     ParallelPlan const& p = report.plan;
@@ -200,8 +209,9 @@ std::vector<std::string> explain(StepReport const& report, ClosedForm& form) {
     if (p.adapters.on())
         lines.push_back(fmt::format(
             "{} parameters of adapters are trained; MFU counts the work that this needs: forward, gradients of inputs "
-            "and adapters, none of frozen weights",
-            grouped_digits(report.trained_parameters)));
+            "and adapters, none of frozen weights{}",
+            grouped_digits(report.trained_parameters),
+            form.model().moe && wants_feed_forward(p.adapters.targets) ? "; experts have no adapters here" : ""));
     explain_memory(report, lines);
     return lines;
 }
