@@ -125,6 +125,7 @@ template <class Sink>
 void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection const& selection, Sink sink) {
     for (Op const& op : block.ops) {
         if (!selection.takes(op)) continue;
+        if (op.name == weight_cast && !casts_weights(plan)) continue;
         PricedOp priced;
         priced.name = op.name;
         priced.op_class = op.op_class();
@@ -270,6 +271,10 @@ Pricer::Floors Pricer::floors(Block const& block, ParallelPlan const& plan, Host
             std::max(floors.backward, growth * launched(Pass::backward, framework_.moe_floor_backward.value));
     }
     return floors;
+}
+
+bool Pricer::casts_weights(ParallelPlan const& plan) const {
+    return framework_.casts_weights.value > 0 && plan.narrow_copies == Switch::off;
 }
 
 Rerun Pricer::last_rerun() const { return framework_.early_stop.value > 0 ? Rerun::full : Rerun::to_the_end; }

@@ -132,6 +132,8 @@ private:
     [[nodiscard]] Halves halves_of(BarePass const& bare, GradientSums sums, GradientTraffic const& traffic) const;
     PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
     [[nodiscard]] Rerun last_rerun() const;
+    /// Where rounded weights are not kept from one microbatch to the next.
+    [[nodiscard]] bool casts_weights(ParallelPlan const& plan) const;
     [[nodiscard]] Floors floors(Block const& block, ParallelPlan const& plan, HostFloor host_floor) const;
     Product lone_kernel(Op const& op, Pass pass);
 

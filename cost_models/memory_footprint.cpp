@@ -146,11 +146,7 @@ Amount own_share(Amount dense, Amount expert, ParallelPlan const& plan) {
 
 /// Of a weight that is multiplied by, what a narrow copy takes with its scales.
 /// Source: Transformer Engine, which keeps copies from the first microbatch to the last (`is_first_microbatch`).
-double narrow_copy_bytes(Precision precision) {
-    if (!is_narrow(precision)) return 0;
-    // Weights in fp8-block have a scale for a square of 128 values.
-    return precision == Precision::fp8_block ? bytes_per_element(precision) : rounded_bytes(precision);
-}
+double narrow_copy_bytes(Precision precision) { return is_narrow(precision) ? rounded_weight_bytes(precision) : 0; }
 
 void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     StateBytes const dense = state_bytes(framework, plan, dense_shards(plan));

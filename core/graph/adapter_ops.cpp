@@ -12,10 +12,12 @@ bool BlockBuilder::needs_input(std::initializer_list<AdapterTarget> readers) con
 
 Gradients BlockBuilder::weight_gradients() const { return plan.adapters.on() ? Gradients::input : Gradients::both; }
 
+bool BlockBuilder::stored_as_read(Precision precision) const {
+    return plan.adapters.on() && plan.adapters.base == BaseWeights::fp8 && unscaled(precision) == Precision::fp8;
+}
+
 void BlockBuilder::dequantise(double elements) {
-    if (!plan.adapters.on() || plan.adapters.base == BaseWeights::bf16) return;
-    // Products in fp8 take weights in fp8 as they are.
-    if (plan.adapters.base == BaseWeights::fp8 && unscaled(plan.precision) == Precision::fp8) return;
+    if (!plan.adapters.on() || plan.adapters.base == BaseWeights::bf16 || stored_as_read(plan.precision)) return;
     streaming("dequantise", (bytes_per_weight(plan.adapters.base) + 2) * elements, 1.0);
 }
 

@@ -82,6 +82,10 @@ struct FrozenWeights {
     [[nodiscard]] double total() const { return plain.total() + packed.total(); }
 };
 
+/// What rounds the weights of a product in a narrow format, which some frameworks run once a step
+/// (`FrameworkTiming::casts_weights`).
+inline constexpr std::string_view weight_cast = "cast weights";
+
 /// One piece of the model as one rank executes it for one microbatch: a decoder layer, the embedding end, the head
 /// end. Shapes exist here and nowhere after.
 struct Block {

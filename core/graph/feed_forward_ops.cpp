@@ -77,7 +77,8 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
         return static_cast<double>(g.groups) * static_cast<double>(g.n) * static_cast<double>(g.k);
     };
     // Tokens arrive in 16 bits, and expert tensor parallelism gathers them as such.
-    auto const quantise = [&](GroupedGemm const& g) {
+    auto const round = [&](GroupedGemm const& g) {
+        b.cast_weights(elements(g), g.precision);
         double const inputs = received * static_cast<double>(g.k);
         double const outputs = received * static_cast<double>(g.n);
         b.quantise({inputs, inputs}, {outputs, outputs}, g.precision);
@@ -85,7 +86,7 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     b.group(ActivationGroup::mlp_up, [&] {
         b.dequantise(elements(up));
         b.block.ops.push_back({.name = "experts up", .what = up});
-        quantise(up);
+        round(up);
         b.keep("experts up output", "2 (1 or 2) T k f_e / t", kept_bytes(b.plan) * factor * received * f);
     });
     b.module_group(RecomputeModule::moe_act, ActivationGroup::mlp_act, [&] {
@@ -101,7 +102,7 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     });
     b.dequantise(elements(down));
     b.block.ops.push_back({.name = "experts down", .what = down});
-    quantise(down);
+    round(down);
 }
 
 /// What a rank gets of tokens where every rank of its group sends it all that its experts may get of them, over its

@@ -105,13 +105,16 @@ void apply_op_policy(BlockBuilder& b, LayerKind layer) {
     for (SavedTensor& tensor : b.block.saved)
         if (tensor.name != softmax_statistics && tensor.name != attention_output) tensor.dropped_by = Rerun::selective;
     std::int64_t products = 0;
+    bool kept = false;  // the product before
     for (Op& op : b.block.ops) {
         auto const* gemm = std::get_if<Gemm>(&op.what);
         auto const* collective = std::get_if<Collective>(&op.what);
         auto const is = [&](CollectiveKind kind) { return collective != nullptr && collective->kind == kind; };
         bool const scatters = is(CollectiveKind::reduce_scatter);
         if (op.rerun == Rerun::to_the_end) continue;
-        if (gemm != nullptr && !layer.moe && ++products % 2 == 1) {
+        if (gemm != nullptr) kept = !layer.moe && ++products % 2 == 1;
+        if (op.name == weight_cast && kept) continue;
+        if (gemm != nullptr && kept) {
             b.keep(op.name, "2 T n: result", 2 * static_cast<double>(gemm->m) * static_cast<double>(gemm->n));
         } else if (scatters && op.in(Pass::forward)) {
             b.keep(op.name, "2 T h / t: result", collective->bytes.base() / static_cast<double>(b.plan.tp));

@@ -42,6 +42,12 @@ void BlockBuilder::product(std::int64_t rows, std::string_view name, std::int64_
     block.ops.push_back(
         {.name = name,
          .what = Gemm{.m = rows, .n = n, .k = k, .precision = precision, .gradients = weight_gradients()}});
+    cast_weights(static_cast<double>(n) * static_cast<double>(k), precision);
+}
+
+void BlockBuilder::cast_weights(double elements, Precision precision) {
+    if (!is_narrow(precision) || stored_as_read(precision)) return;
+    streaming(weight_cast, (2 + rounded_weight_bytes(precision)) * elements, 1.0);
 }
 
 void BlockBuilder::quantise(Rounded input, Rounded gradient, Precision precision) {

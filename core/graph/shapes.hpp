@@ -102,6 +102,9 @@ public:
     /// Reads a frozen matrix of so many elements in its storage format and writes it in 16 bit, if it is not used as it
     /// is.
     void dequantise(double elements);
+    /// Rounds so many weights in 16 bits to the format of a product that reads them: in the forward pass, and along the
+    /// other side in the backward pass. Source: torchao, `Float8Linear`, which keeps neither.
+    void cast_weights(double elements, Precision precision);
     /// One side of a product, in values: those that a rank rounds, and those that it multiplies, more where ranks
     /// gather what each of them rounded.
     struct Rounded {
@@ -123,6 +126,8 @@ public:
     Block block;
 
 private:
+    /// Frozen weights that products read as they are stored.
+    [[nodiscard]] bool stored_as_read(Precision precision) const;
     void product(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k, Precision precision,
                  Storage storage);
     /// Bytes a value that tensor-parallel ranks gather for a product, rounded along `sides` of rows and columns.
@@ -144,7 +149,7 @@ private:
 };
 
 /// A block of a plan whose products are of this format, made with values of two bytes between them: with four in fp32
-/// and tf32. Attention's own traffic stays that of 16 bits.
+/// and tf32.
 Block with_wide_values(Block block, Precision precision);
 /// One decoder layer with values of two bytes, whatever the format of its products.
 Block layer_in_16_bits(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence);

@@ -45,6 +45,9 @@ struct FrameworkTiming {
     /// 1: what full recompute runs again of a layer ends with the last tensor that the backward pass needs, so that the
     /// last product is left out; 0: a layer runs again to its end.
     Sourced<double> early_stop;
+    /// 1: products in narrow formats round their weights in every pass of every microbatch; 0: once a step, which is
+    /// not counted.
+    Sourced<double> casts_weights;
     Sourced<double> gradient_bytes_sent;  ///< per parameter, by data-parallel reduction
     /// Per weight, moved to add a microbatch's gradient to those before, beyond writing it in the working precision.
     Sourced<double> gradient_sum_bytes;

@@ -24,4 +24,9 @@ inline double rounded_bytes(Precision precision) {
     }
 }
 
+/// The same of a weight: in fp8-block squares of 128 values have a scale.
+inline double rounded_weight_bytes(Precision precision) {
+    return precision == Precision::fp8_block ? bytes_per_element(precision) : rounded_bytes(precision);
+}
+
 }  // namespace sextant

@@ -293,6 +293,42 @@ TEST_CASE("price: where recompute stops early, it leaves out the last product an
     }
 }
 
+TEST_CASE("price: where weights are rounded in every microbatch, each product's are read and written in both passes") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming framework = neutral_timing();
+    Pricer once(machine, framework);
+    FrameworkTiming casting = framework;
+    casting.casts_weights = known(1.0);
+    Pricer each(machine, casting);
+    ParallelPlan plan;
+    auto const casts = [&](Pricer& pricer, Pass pass) {
+        std::vector<Seconds> out;
+        Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, plan, 1024);
+        for (PricedOp const& op : pricer.price_ops(layer, plan, HostFloor::none, pass).ops)
+            if (op.name == weight_cast) out.push_back(op.compute);
+        return out;
+    };
+    CHECK(casts(each, Pass::forward).empty());  // 16 bits are multiplied as they are
+    for (Precision const precision : {Precision::fp8, Precision::fp8_block}) {
+        plan.precision = precision;
+        plan.narrow_copies = Switch::off;
+        for (Pass const pass : {Pass::forward, Pass::backward}) {
+            CHECK(casts(once, pass).empty());
+            CHECK(casts(each, pass).size() == 4);  // one for q, k and v, one for gate and up
+        }
+        // Of 8-bit weights and 16-bit ones, three bytes of each; scales of 128 x 128 are nothing beside it.
+        double const weights = 1024.0 * (3 * 1024 + 1024 + 2 * 4096 + 4096);
+        Seconds sum;
+        for (Seconds const time : casts(each, Pass::forward))
+            sum += time;
+        Seconds const bare = 3 * weights * units::B / machine.accelerator.memory_bandwidth.value;
+        CHECK(sum >= bare);
+        CHECK(sum < 2 * bare);
+        plan.narrow_copies = Switch::on;  // what the optimizer rounded
+        CHECK(casts(each, Pass::forward).empty());
+    }
+}
+
 TEST_CASE("price: kernel gaps add up per launch", "[INV-19]") {
     ClusterSpec const machine = cluster();
     Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, {}, 1024);

@@ -246,6 +246,7 @@ TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges an
         refused("\"grouped_gemm_scale\": {\"value\": 1", fmt::format("\"grouped_gemm_scale\": {{\"value\": {}", scale),
                 "a scale is");
     refused("\"early_stop\": {\"value\": ", "\"early_stop\": {\"value\": 0.5", "early_stop: is 0.5");
+    refused("\"casts_weights\": {\"value\": ", "\"casts_weights\": {\"value\": 0.5", "casts_weights: is 0.5");
     refused("\"low\": 0.", "\"low\": 1.", "time_interval: is no interval around 1");
     refused("\"by-cost\"", "\"by-costs\"",
             "usual.layers: unknown spread of layers 'by-costs'; did you mean 'by-cost'?");
