@@ -366,6 +366,7 @@ TEST_CASE("simulation: what predicts further tokens runs again with the layers",
     FrameworkProfile const framework = neutral_framework();
     ClusterSpec const machine = cluster();
     ParallelPlan plan{.pp = 2};
+    plan.stage_layers = {8, 8};  // with a module or without
     plan.recompute = GENERATE(Recompute::none, Recompute::selective, Recompute::full);
     plan.recompute_layers = GENERATE(0, 2);
     if (plan.recompute != Recompute::full) plan.recompute_layers = 0;
