@@ -7,7 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <sstream>
 
 namespace sextant::cli {
 namespace {
@@ -38,6 +41,18 @@ std::string present_lines(PlanAnswer const& answer) {
     return wrapped(line, "   ");
 }
 
+/// "sel", the module that runs again, or of several their number: the plan's label has their names.
+std::string selective_word(RecomputeModules modules) {
+    if (modules == attention_core) return "sel";
+    auto const count = std::popcount(static_cast<std::uint64_t>(modules.bits()));
+    return count == 1 ? modules_text(modules, "+") : fmt::format("sel{}", count);
+}
+
+/// Where what sets plans apart needs the width, of the losses the largest has to do.
+bool is_crowded(std::vector<StepReport> const& reports) {
+    return std::any_of(reports.begin(), reports.end(), [](auto const& r) { return plan_extras(r).size() > 12; });
+}
+
 }  // namespace
 
 std::string plan_extras(StepReport const& r) {
@@ -47,8 +62,7 @@ std::string plan_extras(StepReport const& r) {
     if (p.recompute == Recompute::full)
         add(p.recompute_layers > 0 ? fmt::format("full{}", p.recompute_layers) : "full");
     if (keeps_activations(p)) add("keep:" + activations_text(p.kept_activations, "+"));
-    if (p.recompute == Recompute::selective)
-        add(p.recompute_modules == attention_core ? "sel" : modules_text(p.recompute_modules, "+"));
+    if (p.recompute == Recompute::selective) add(selective_word(p.recompute_modules));
     if (p.gradients == GradientFormat::bf16) add("bf16-grads");
     if (p.fp8_activation_input == Switch::on) add("fp8-act");
     if (p.narrow_copies == Switch::on) add("narrow-copies");
@@ -127,6 +141,7 @@ Table plan_table(PlanAnswer const& answer, CostColumn cost) {
         columns.insert(columns.end() - 3, {"simulated", Align::right});
     if (cost == CostColumn::present) columns.insert(columns.end() - 1, {"USD per M tokens", Align::right});
     Table table(columns);
+    bool const crowded = is_crowded(reports);
     for (std::size_t i = 0; i < reports.size(); ++i) {
         StepReport const& r = reports[i];
         ParallelPlan const& p = r.plan;
@@ -148,7 +163,8 @@ Table plan_table(PlanAnswer const& answer, CostColumn cost) {
             row.push_back(std::move(cell));
         if (cost == CostColumn::present)
             row.push_back(r.million_tokens_cost ? fmt::format("{:.4g}", r.million_tokens_cost->base()) : "-");
-        row.push_back(largest_losses(r.estimate));
+        std::string const losses = largest_losses(r.estimate);
+        row.push_back(crowded ? losses.substr(0, losses.find(',')) : losses);
         table.add_row(std::move(row));
     }
     return table;
@@ -157,7 +173,7 @@ Table plan_table(PlanAnswer const& answer, CostColumn cost) {
 /// The best plan in full, and what its explanation says.
 std::string best_plan_text(StepReport const& best, ClusterSpec const& cluster,
                            std::vector<std::string> const& explanation) {
-    std::string text = fmt::format("\n1: {}\n", plan_label(best.plan));
+    std::string text = "\n" + wrapped(fmt::format("1: {}", plan_label(best.plan)), "   ");
     text +=
         wrapped(fmt::format("   step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated "
                             "{}, reserved up to {})",
@@ -185,8 +201,12 @@ std::string front_text(std::vector<StepReport> const& pareto) {
     std::size_t const n = pareto.size();
     for (std::size_t i = 0; i < std::min(most, n); ++i) {
         StepReport const& r = pareto[n <= most ? i : i * (n - 1) / (most - 1)];
-        front.add_row(
-            {human(r.estimate.time), human(r.estimate.peak()), fmt::format("{}", r.accelerators), plan_label(r.plan)});
+        std::istringstream label(wrapped(plan_label(r.plan), "  ", 80));
+        std::string line;
+        std::getline(label, line);
+        front.add_row({human(r.estimate.time), human(r.estimate.peak()), fmt::format("{}", r.accelerators), line});
+        while (std::getline(label, line))
+            front.add_row({"", "", "", line});
     }
     bool const one = std::all_of(pareto.begin(), pareto.end(),
                                  [&](StepReport const& r) { return r.accelerators == pareto.front().accelerators; });

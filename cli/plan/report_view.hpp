@@ -34,7 +34,8 @@ std::string plan_text(PlanQuestion const& question, PlanAnswer const& answer);
 /// The list with what each plan costs, and what it stands on; or why there is none.
 std::string plan_markdown(PlanQuestion const& question, PlanAnswer const& answer);
 
-/// What sets a plan apart besides its degrees: "full2 zb-h1", "~" for terms without measurements, "-" for nothing.
+/// What sets a plan apart besides its degrees: "full2 zb-h1", "sel3 dedup" (three modules run
+/// again, tokens sent once per domain), "~" for terms without measurements, "-" for nothing.
 std::string plan_extras(StepReport const& report);
 
 /// Why a plan is behind the first, by the closed form: the part of the step that grew most.
