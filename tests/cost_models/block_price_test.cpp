@@ -323,7 +323,7 @@ TEST_CASE("price: where weights are rounded in every microbatch, each product's 
             sum += time;
         Seconds const bare = 3 * weights * units::B / machine.accelerator.memory_bandwidth.value;
         CHECK(sum >= bare);
-        CHECK(sum < 2 * bare);
+        CHECK(sum < 1.5 * bare + 4.0 * machine.accelerator.launch_latency.value);
         plan.narrow_copies = Switch::on;  // what the optimizer rounded
         CHECK(casts(each, Pass::forward).empty());
     }

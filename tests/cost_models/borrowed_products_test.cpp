@@ -23,11 +23,11 @@ constexpr std::array<std::string_view, 2> narrow{"int4-weights", "int8-weights"}
 
 }  // namespace
 
-TEST_CASE("narrow weights that another device was measured with are no slower than two bytes for few rows",
+TEST_CASE("narrow weights that no device of the generation was measured with are no slower than two bytes",
           "[INV-15]") {
     for (char const* const device : devices)
         for (std::int64_t const m : {1, 4, 16, 64})
-            for (auto const [n, k] :
+            for (auto const& [n, k] :
                  {std::pair{768, 2048}, std::pair{4096, 4096}, std::pair{4096, 14336}, std::pair{28672, 8192}}) {
                 GemmShape const shape{.groups = 1, .m = m, .n = n, .k = k};
                 double const two_bytes = product(device, "bf16", shape).time.base();
@@ -35,8 +35,6 @@ TEST_CASE("narrow weights that another device was measured with are no slower th
                 for (std::string_view const format : narrow)
                     CHECK(product(device, format, shape).time.base() <=
                           1.0001 * two_bytes / widened_share(*find_gemm_format(format)));
-                CHECK(product(device, "int4-weights", shape).time <=
-                      product(device, "int8-weights", shape).time * 1.05);
             }
     // What is read decides: a quarter of it takes less than half of the time.
     GemmShape const wide{.groups = 1, .m = 8, .n = 28672, .k = 8192};
@@ -65,7 +63,6 @@ TEST_CASE("narrow weights on the device that they were measured on keep their ow
     KernelEstimate const own = product("a100-sxm-80gb", "int4-weights", few);
     CHECK(own.support == KernelSupport::measured);
     CHECK(own.time.base() > 9e-6);  // the launch of that library's kernel
-
 }
 
 TEST_CASE("products in fp32 have no intervals or grids of another format's kernels") {
@@ -74,7 +71,7 @@ TEST_CASE("products in fp32 have no intervals or grids of another format's kerne
         KernelEstimate const fp32 = product(device, "fp32", shape);
         CAPTURE(device);
         CHECK(fp32.support == KernelSupport::by_class);
-        CHECK(fp32.factors.low == assumed_kernel_factors.low);
+        CHECK(fp32.factors.low >= assumed_kernel_factors.low);  // the peak cuts it
         CHECK(fp32.factors.high == assumed_kernel_factors.high);
         KernelChoice const choice = choose_kernel(find_accelerator(device, "test"), KernelKind::gemm, "fp32");
         CHECK(choice.borrowed);
