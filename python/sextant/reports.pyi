@@ -1657,6 +1657,7 @@ class CollectiveReportAlgorithms(Report):
     summary: Final[str]
     source: Final[str]
     possible: Final[bool]
+    takes_long: Final[bool]
     rounds: Final[int]  # not in every report
     flows: Final[int]  # not in every report
     phases: Final[Rows[str]]  # not in every report
