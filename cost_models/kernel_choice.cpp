@@ -7,6 +7,7 @@
 #include "cost_models/kernel_estimate.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 namespace sextant {
@@ -63,7 +64,9 @@ std::string_view sister_format(AcceleratorProfile const& accelerator, std::strin
     return variant == "bf16" ? "fp16" : "bf16";
 }
 
-double widened_share(GemmFormat const& format) {
+namespace {
+
+double share_over_devices(GemmFormat const& format) {
     double sum = 0;
     int devices = 0;
     for (EmbeddedText const& entry : embedded_kernels()) {
@@ -76,6 +79,19 @@ double widened_share(GemmFormat const& format) {
         ++devices;
     }
     return devices > 0 ? sum / devices : 1;
+}
+
+}  // namespace
+
+double widened_share(GemmFormat const& format) {
+    // Every product of such weights asks.
+    static std::map<std::string_view, double> const shares = [] {
+        std::map<std::string_view, double> out;
+        for (GemmFormat const& each : gemm_formats())
+            if (each.widens()) out.emplace(each.name, share_over_devices(each));
+        return out;
+    }();
+    return shares.at(format.name);
 }
 
 void fill_head_sizes_of(KernelChoice& choice, std::string_view variant) {
