@@ -22,9 +22,6 @@ struct GemmShape {
 struct GemmUse {
     CacheState cache = CacheState::cold;
     double rate = 1;  ///< of the multiprocessors, against what the constants say (clocks in a long run)
-    /// Of experts in serving: narrow weights take what they do on the devices that were measured with them, over which
-    /// the engines' `expert_unpack_scale` was fitted.
-    bool experts = false;
 };
 
 /// Time of matrix products that run alone, without quantising their activations:

@@ -234,8 +234,7 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     }
     KernelChoice choice = choose_kernel(accelerator, KernelKind::gemm, format.name);
     bool const is_foreign = choice.of_any() && choice.fit->variant == format.name;
-    bool const is_widened =
-        is_foreign && format.widens() && !use.experts && gemm_format(two_byte_precision(accelerator)).left == 2;
+    bool const is_widened = is_foreign && format.widens() && gemm_format(two_byte_precision(accelerator)).left == 2;
     scale_products(choice, format, rates, accelerator);
     KernelEstimate out = product_estimate(shape, format, rates, choice, use, quantising);
     if (is_widened) {  // launches and tiles of another device's library are not this one's

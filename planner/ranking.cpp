@@ -5,12 +5,6 @@
 #include <algorithm>
 
 namespace sextant {
-namespace {
-
-bool in_order(Candidate const& a, Candidate const& b) { return a.before(b); }
-
-}  // namespace
-
 std::array<std::int64_t, 24> plan_key(ParallelPlan const& p) {
     return {p.world_size(),
             p.tp,
@@ -78,19 +72,21 @@ Ranking::Key Ranking::key_of(Candidate const& candidate) const {
 
 void Ranking::offer(Candidate const& candidate) {
     if (top_ == 0 || is_closed_to(candidate.score)) return;
-    std::vector<Candidate>& group = groups_[key_of(candidate)];
+    Group& group = groups_[key_of(candidate)];
     if (group.size() == variants_) {
-        if (!candidate.before(group.back())) return;
-        group.pop_back();
+        auto const last = std::prev(group.end());
+        if (!candidate.before(*last)) return;
+        group.erase(last);
     }
-    auto const at = group.insert(std::upper_bound(group.begin(), group.end(), candidate, in_order), candidate);
+    auto const at = group.insert(candidate);
     if (at != group.begin()) return;  // the groups' order is what it was
     auto const worst = [&] {
-        return std::max_element(groups_.begin(), groups_.end(),
-                                [](auto const& a, auto const& b) { return in_order(a.second[0], b.second[0]); });
+        return std::max_element(groups_.begin(), groups_.end(), [](auto const& a, auto const& b) {
+            return a.second.begin()->before(*b.second.begin());
+        });
     };
     if (groups_.size() > top_) groups_.erase(worst());
-    if (groups_.size() == top_) worst_score_ = worst()->second[0].score;
+    if (groups_.size() == top_) worst_score_ = worst()->second.begin()->score;
 }
 
 void Ranking::merge(Ranking const& other) {
@@ -104,9 +100,9 @@ std::vector<Candidate> Ranking::sorted() const {
     for (auto const& [key, group] : groups_)
         for (Candidate const& candidate : group)
             // What comes later may have been turned away while other groups held the places.
-            if (&candidate == &group[0] || groups_.size() < top_ || candidate.score < worst_score_)
+            if (&candidate == &*group.begin() || groups_.size() < top_ || candidate.score < worst_score_)
                 list.push_back(candidate);
-    std::sort(list.begin(), list.end(), in_order);
+    std::sort(list.begin(), list.end(), InOrder{});
     return list;
 }
 
@@ -115,13 +111,13 @@ KeptUpTo Ranking::kept_up_to() const {
     if (groups_.size() == top_) end.score = worst_score_;
     if (grouping_ == Grouping::none) return end;
     for (auto const& [key, group] : groups_)
-        if (group.size() == variants_) end.variants.push_back(group.back());
+        if (group.size() == variants_) end.variants.push_back(*group.rbegin());
     return end;
 }
 
 Candidate const* Ranking::best_beside(Candidate const& candidate) const {
     auto const found = groups_.find(key_of(candidate));
-    return found == groups_.end() ? nullptr : &found->second[0];
+    return found == groups_.end() ? nullptr : &*found->second.begin();
 }
 
 void ParetoFront::offer(Candidate const& candidate) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace sextant {
@@ -31,8 +32,12 @@ private:
     std::size_t top_;
     std::size_t variants_;
     Grouping grouping_;
-    std::map<Key, std::vector<Candidate>> groups_;  ///< each in order
-    double worst_score_ = 0;                        ///< of the last place, once all are taken
+    struct InOrder {
+        bool operator()(Candidate const& a, Candidate const& b) const { return a.before(b); }
+    };
+    using Group = std::multiset<Candidate, InOrder>;  // a candidate is a kilobyte: nothing moves for another one
+    std::map<Key, Group> groups_;
+    double worst_score_ = 0;  ///< of the last place, once all are taken
 };
 
 /// Plans that no other plan beats in time, peak memory and cost at once (cost: time times accelerators).

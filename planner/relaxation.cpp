@@ -95,6 +95,15 @@ constexpr std::array all_fixed_options{
     fixes<&SearchConstraints::recompute>("--recompute"),
     fixes<&SearchConstraints::offload>("--offload"),
     fixes<&SearchConstraints::schedules>("--schedule"),
+    fixes<&SearchConstraints::cp_modes>("--cp-mode"),
+    fixes<&SearchConstraints::dispatcher>("--moe-dispatcher"),
+    FixedOption{.name = "--recompute-modules",
+                .is_given = [](SearchConstraints const& c) { return c.recompute_modules.has_value(); },
+                .release =
+                    [](SearchConstraints& c) {
+                        c.recompute_modules.reset();
+                        c.base.recompute_modules = attention_core;
+                    }},
 };
 
 /// The question without each option that fixes something, in the full space, with all the memory there is.

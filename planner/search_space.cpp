@@ -199,6 +199,13 @@ std::int64_t document_tokens(std::optional<std::int64_t> const& asked, std::int6
     return asked.value_or(0);
 }
 
+SearchConstraints constraints_of(FrameworkProfile const& framework) {
+    SearchConstraints c;
+    c.usual = framework.usual;
+    c.experts = expert_choices(framework);
+    return c;
+}
+
 SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
                               std::int64_t accelerators, SearchConstraints const& c) {
     if (model.position == PositionKind::learned && workload.sequence > model.max_positions)

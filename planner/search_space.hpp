@@ -52,6 +52,8 @@ struct SearchConstraints {
         full,      ///< every degree, divisor, chunk count, partial recompute, offload
     } width = Width::standard;
 };
+/// Nothing fixed but what the framework does by itself, with all that it offers for experts.
+SearchConstraints constraints_of(FrameworkProfile const& framework);
 
 /// Values of every axis that the search visits. The product of the axes, less what cannot differ (vpp without a
 /// pipeline, ZeRO without data parallelism, ...), is what a search enumerates.

@@ -180,10 +180,10 @@ Action describe(CLI::App& app, CommandContext& context) {
     add_output_options(app, o->output);
     app.footer(
         "algbw is bytes over time, busbw that times 2 (n-1)/n or (n-1)/n, as nccl-tests has it. docs/collectives.md\n"
-        "explains the algorithms, docs/network.md the links. What would take longer than about ten seconds to simulate "
-        "is\n"
-        "left out, with a note, unless --algorithm names it. Exit code 1 when an algorithm did not finish or none can\n"
-        "run.\n\nExamples:\n"
+        "explains the algorithms, docs/network.md the links. What would take longer than about ten seconds to "
+        "simulate\n"
+        "is left out, with a note, unless --algorithm names it. Exit code 1 when an algorithm did not finish or none\n"
+        "can run.\n\nExamples:\n"
         "  sextant collective --cluster h100-sxm --gpus 1024\n"
         "  sextant collective --cluster h100-sxm --gpus 64 --kind all-to-all --bytes '64 MiB,1 GiB'\n"
         "  sextant collective --cluster h100-sxm --gpus 32 --algorithm ring --degrade-link 'node1.gpu3.nic.*:0.5'\n"

@@ -309,9 +309,7 @@ ParallelPlan single_plan(PlanOptions const& options, Subject const& subject) {
 
 SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cluster,
                                      FrameworkProfile const& framework) {
-    SearchConstraints c;
-    c.usual = framework.usual;
-    c.experts = expert_choices(framework);
+    SearchConstraints c = constraints_of(framework);
     c.base = base_plan(o, &cluster);
     c.dp = filter(o.dp, "--dp");
     c.tp = filter(o.tp, "--tp");

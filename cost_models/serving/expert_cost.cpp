@@ -1,6 +1,5 @@
 // What the experts on one rank take.
 #include "core/spec/model_spec.hpp"
-#include "cost_models/kernel_estimate.hpp"
 #include "cost_models/serving/layer_cost.hpp"
 
 #include <algorithm>
@@ -72,14 +71,10 @@ void LayerCosts::add_experts(GroupedGemm const& e, ExpertInput input, double tok
     double const bytes = groups * weight * k * n + rows * (format_.left * k + format_.out * n);
     time.reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
     std::int64_t const padded = std::llround(groups * padded_rows(rows / groups, format_));
-    auto const time_of = [&](std::int64_t m) {
-        GemmUse const use{.cache = CacheState::cold, .experts = true};
-        return estimate_product({.groups = 1, .m = m, .n = e.n, .k = e.k}, format_, device_, use).time;
-    };
-    Seconds const compute = time_of(std::max<std::int64_t>(1, padded));
+    Seconds const compute = product(padded, e.n, e.k, format_);
     time.compute += compute;
     if (input == ExpertInput::copies) time.compute += quantising(std::llround(rows), e.k, format_);
-    time.floor += std::min(compute, time_of(1));
+    time.floor += std::min(compute, product(1, e.n, e.k, format_));
 }
 
 }  // namespace sextant

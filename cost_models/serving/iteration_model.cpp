@@ -193,9 +193,10 @@ double IterationModel::expert_seconds(double tokens, double elsewhere) const {
     EngineProfile const& engine = what_.engine;
     double const all = sharing_groups_ > 1 ? tokens + elsewhere : tokens;
     double const reading = expert_reading_(all) * engine.expert_stream_scale.value;
-    double const scale = engine.expert_compute_scale.value * (widens_weights_ ? engine.expert_unpack_scale.value : 1);
+    double const unpacking = widens_weights_ ? engine.expert_unpack_scale.value : 1;
     double const rows = expert_compute_(all) + expert_rounding_(what_.plan.ep > 1 ? tokens : all);
-    double const compute = expert_floor_ + std::max(0.0, rows - expert_floor_) * scale;
+    double const compute =
+        unpacking * (expert_floor_ + std::max(0.0, rows - expert_floor_) * engine.expert_compute_scale.value);
     return std::cbrt(reading * reading * reading + compute * compute * compute);
 }
 

@@ -118,9 +118,7 @@ ComparedPlan best_of_search(std::string const& model_name, Workload const& workl
     SearchOptions options;
     options.top = 1;
     options.keep = Kept::to_refine;
-    SearchConstraints constraints;
-    constraints.usual = framework.usual;
-    constraints.experts = expert_choices(framework);
+    SearchConstraints const constraints = constraints_of(framework);
     std::vector<SearchSpace> const spaces{make_search_space(model, workload, cluster, accelerators, constraints)};
     MemoryLimit const limit = default_memory_limit(cluster, framework);
     SearchResult found = search(model, workload, cluster, framework, spaces, limit, options);

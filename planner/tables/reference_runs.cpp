@@ -64,9 +64,7 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
     options.top = 1;
     options.keep = Kept::to_refine;
     options.threads = 1;
-    SearchConstraints constraints;
-    constraints.usual = framework.usual;
-    constraints.experts = expert_choices(framework);
+    SearchConstraints const constraints = constraints_of(framework);
     std::vector<SearchSpace> const spaces{make_search_space(model, workload, cluster, run.accelerators, constraints)};
     SearchResult found = search(model, workload, cluster, framework, spaces, limit, options);
     if (found.best.empty()) {

@@ -104,7 +104,7 @@ TEST_CASE("expected_factors: means over the other frameworks by sources, drawn t
 TEST_CASE("fit_framework: what is known of a host otherwise holds where no step waits for it") {
     World const world;  // its steps are longer than any floor
     auto const known = factors_known_otherwise("megatron");
-    REQUIRE(known.size() == 2);
+    REQUIRE(known.size() == 6);
     CHECK(factors_known_otherwise("nanotron").empty());
     FrameworkProfile profile = world.start;
     profile.timing = fit_framework(world.start, world.pointers(), options, known).timing;
@@ -114,6 +114,22 @@ TEST_CASE("fit_framework: what is known of a host otherwise holds where no step 
     };
     CHECK(floors("hopper") == Approx(3.7).epsilon(0.02));
     CHECK(floors("ampere") == Approx(3.3).epsilon(0.02));
+}
+
+TEST_CASE("fit_framework: hosts that launch graphs on one generation say nothing of another") {
+    World world;
+    FrameworkTiming graphs = world.ampere;
+    graphs.host_floor_forward.value = graphs.host_floor_backward.value = 0.8 * units::ms;
+    for (int i = 0; i < 60; ++i)
+        world.rows.push_back(step("d", "blackwell", 0.01, 0.01, 1000 + 50 * i, graphs, 0));
+    auto const known = factors_known_otherwise("megatron");
+    FrameworkProfile profile = world.start;
+    profile.timing = fit_framework(world.start, world.pointers(), options, known).timing;
+    auto const forward = [&](char const* generation) {
+        return timing_for(profile, generation, "bf16").host_floor_forward.value.in(units::ms);
+    };
+    CHECK(forward("blackwell") == Approx(0.8).epsilon(0.05));
+    CHECK(forward("hopper") > 0.9 * 1.35 * 3.7 / 3.3);
 }
 
 TEST_CASE("fit_framework: attention of frameworks that run Ampere's instructions on Hopper is held slower there") {

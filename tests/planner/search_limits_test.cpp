@@ -1,3 +1,5 @@
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "planner/ranking.hpp"
 #include "planner/relaxation.hpp"
 #include "planner/search.hpp"
@@ -180,6 +182,27 @@ TEST_CASE("advice names the constraint that is to blame, and only that", "[INV-2
             FAIL("an unknown constraint: " << line);
         CHECK_FALSE(relaxed.answer().best.empty());
     }
+}
+
+TEST_CASE("advice knows the options of experts", "[INV-26]") {
+    Question question;
+    question.model = find_model("deepseek-v2-lite");
+    question.framework = find_framework("megatron", "test");
+    question.constraints = constraints_of(question.framework);
+    question.constraints.dispatcher = Dispatcher::all_to_all;
+    question.constraints.recompute_modules = RecomputeModules{RecomputeModule::mla_up_proj};
+    question.constraints.base.recompute_modules = *question.constraints.recompute_modules;
+    question.constraints.cp_modes = {ContextParallel::ring};
+    CHECK(fixed_options(question.constraints) ==
+          std::vector<std::string>{"--cp-mode", "--moe-dispatcher", "--recompute-modules"});
+    SearchConstraints const freed = without_fixed_options(question.constraints);
+    CHECK(fixed_options(freed).empty());
+    auto const sets = [&](SearchConstraints const& c) {
+        return make_search_space(question.model, question.workload, question.machine, 8, c).module_sets.size();
+    };
+    CHECK(sets(question.constraints) == 1);
+    CHECK(sets(freed) == sets(constraints_of(question.framework)));
+    CHECK(sets(freed) > 1);
 }
 
 TEST_CASE("advice: with nothing fixed the way out is more accelerators or more memory", "[INV-26]") {
