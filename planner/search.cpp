@@ -4,6 +4,7 @@
 #include "core/graph/stage_layout.hpp"
 #include "core/graph/usual_stages.hpp"
 #include "core/nearest.hpp"
+#include "core/spec/schedule_traits.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/expert_overlap.hpp"
 #include "planner/ranking.hpp"
@@ -195,7 +196,17 @@ private:
         auto const most = [](std::vector<std::int64_t> const& stages) {
             return *std::max_element(stages.begin(), stages.end());
         };
-        if (!plan.stage_layers.empty()) return most(plan.stage_layers);
+        if (!plan.stage_layers.empty()) {
+            ScheduleTraits const& traits = traits_of(plan.schedule);
+            std::vector<std::int64_t> held(static_cast<std::size_t>(plan.pp), 0);
+            for (std::size_t c = 0; c < plan.stage_layers.size(); ++c) {
+                std::int64_t const rank = rank_of_chunk(traits.placement, plan.pp, static_cast<std::int64_t>(c));
+                held[static_cast<std::size_t>(rank)] += plan.stage_layers[c];
+                if (traits.parameter_copies() > 1)
+                    held[static_cast<std::size_t>(plan.pp - 1 - rank)] += plan.stage_layers[c];
+            }
+            return most(held);
+        }
         if (model.mtp_modules > 0) return most(balanced_split(model, plan.pp, 1));
         return (model.layer_count() + plan.pp - 1) / plan.pp;
     }

@@ -38,12 +38,15 @@ Values keep_if(Values values, auto&& predicate) {
     return values;
 }
 
-/// Chunk counts for which some pipeline depth of the space gives equal chunks.
-Values chunk_counts(ModelSpec const& model, Values const& pipelines, bool full) {
+/// Chunk counts for which some pipeline depth of the space gives equal chunks, or such as the framework has for models
+/// that have none.
+Values chunk_counts(ModelSpec const& model, Values const& pipelines, Switch uneven, bool full) {
     Values values;
     for (std::int64_t v = 2; v <= model.layer_count(); ++v) {
-        bool const possible = std::any_of(pipelines.begin(), pipelines.end(),
-                                          [&](std::int64_t pp) { return pp > 1 && can_split(model, pp, v); });
+        bool const possible = std::any_of(pipelines.begin(), pipelines.end(), [&](std::int64_t pp) {
+            return pp > 1 &&
+                   (can_split(model, pp, v) || (uneven == Switch::on && !uneven_chunks(model, pp, v).empty()));
+        });
         if (possible && (full || v <= 16)) values.push_back(v);
     }
     return values;
@@ -129,7 +132,7 @@ void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraint
         if (model.moe && (full || (c.experts.overlaps == Switch::on && space.ep.back() > 1)))
             schedules.push_back(Schedule::overlapped);
     }
-    Values chunks = chunk_counts(model, space.pp, full);
+    Values chunks = chunk_counts(model, space.pp, c.uneven_chunks, full);
     if (c.vpp) {
         chunks.insert(chunks.begin(), 1);
         chunks = filtered(chunks, c.vpp, "--vpp", [&](std::int64_t v) { return v <= model.layer_count(); });
@@ -203,6 +206,7 @@ SearchConstraints constraints_of(FrameworkProfile const& framework) {
     SearchConstraints c;
     c.usual = framework.usual;
     c.experts = expert_choices(framework);
+    c.uneven_chunks = runs_uneven_chunks(framework) ? Switch::on : Switch::off;
     return c;
 }
 

@@ -167,8 +167,8 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
     if (axes == Axes::single)
         app.add_option(
                "--stage-layers", o.stage_layers,
-               "layers of each pipeline chunk in model order, comma-separated (default: even, fewer on the last "
-               "where they do not divide evenly or it holds prediction modules; nanotron: by cost)")
+               "layers of each pipeline chunk in model order, comma-separated (default: even, fewer at the ends "
+               "where they do not divide evenly, on the last where it holds prediction modules; nanotron: by cost)")
             ->delimiter(',')
             ->option_text("N,N,...")
             ->group("Plan");

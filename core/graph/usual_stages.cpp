@@ -29,8 +29,30 @@ std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int6
     return stages;
 }
 
+std::vector<std::int64_t> short_ended(std::int64_t layers, std::int64_t chunks) {
+    std::int64_t const full = (layers + chunks - 1) / chunks;
+    std::vector<std::int64_t> stages(static_cast<std::size_t>(chunks), full);
+    stages.back() = std::max<std::int64_t>(0, layers - full * (chunks - 1));
+    stages.front() = layers - full * (chunks - 2) - stages.back();
+    if (stages.front() < 0) return {};
+    return stages;
+}
+
+std::vector<std::int64_t> uneven_chunks(ModelSpec const& model, std::int64_t pp, std::int64_t vpp) {
+    if (model.mtp_modules > 0 || pp < 2 || vpp < 2) return {};
+    constexpr std::int64_t most_chunks = 16;  // that a search tries
+    for (std::int64_t v = 2; v <= most_chunks; ++v)
+        if (can_split(model, pp, v)) return {};
+    return short_ended(model.layer_count(), pp * vpp);
+}
+
+bool runs_uneven_chunks(FrameworkProfile const& framework) { return framework.name == "megatron"; }
+
 std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, ModelSpec const& model,
                                              ParallelPlan const& plan) {
+    bool const interleaves = plan.schedule == Schedule::interleaved || plan.schedule == Schedule::overlapped;
+    if (interleaves && plan.stage_layers.empty() && runs_uneven_chunks(framework))
+        return uneven_chunks(model, plan.pp, plan.vpp);
     bool const dense = !model.moe && !model.recurrent && model.mlp.intermediate > 0;
     bool const spreads_by_cost = framework.usual.layers == LayerSpread::by_cost && dense && plan.vpp == 1;
     if (!spreads_by_cost || !plan.stage_layers.empty() || plan.pp == 1) return plan.stage_layers;

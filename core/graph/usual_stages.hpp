@@ -15,8 +15,22 @@ namespace sextant {
 enum class Tie : std::uint8_t { same_stage, next_stage };
 std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int64_t pp, Tie tie);
 
+/// Layers of interleaved chunks that cannot be equal, as recipes lay them out: full chunks, and what is short is short
+/// at the ends, which hold the embedding, the prediction modules and the loss: the last one alone (61 layers on 16
+/// chunks: 15 x 4 and 1), or, where that does not do, nothing on the last and the rest on the first (on 32: 1, 30 x 2
+/// and 0). Empty if the ends cannot take it all.
+/// Source: the pipeline layouts of Megatron-Bridge's DeepSeek-V3 recipes.
+std::vector<std::int64_t> short_ended(std::int64_t layers, std::int64_t chunks);
+
+/// Chunks of a model whose layers no number of chunks up to 16 a rank divides evenly on `pp` ranks (61 layers without a
+/// prediction module: Kimi K2), short at their ends. Empty for every other model, and where the ends cannot take it.
+std::vector<std::int64_t> uneven_chunks(ModelSpec const& model, std::int64_t pp, std::int64_t vpp);
+/// Whether a framework runs chunks of any number of layers. Source: Megatron-Core, pipeline_model_parallel_layout.
+bool runs_uneven_chunks(FrameworkProfile const& framework);
+
 /// Layers of each stage where a framework spreads them in a way of its own and the plan leaves them open; what the plan
 /// says where that is not so (empty: `balanced_split`). nanotron spreads dense models by cost; it has no chunks.
+/// Megatron interleaves `uneven_chunks`.
 std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, ModelSpec const& model,
                                              ParallelPlan const& plan);
 

@@ -5,15 +5,15 @@
 namespace sextant {
 
 RlOverheads fitted_rl_overheads() {
-    return {.generation = 1.44,
-            .training = 1.63,
+    return {.generation = 1.42,
+            .training = 1.54,
             .scoring = 1.41,
-            .expert_training = 3.89,
-            .expert_scoring = 3.07,
+            .expert_training = 4.28,
+            .expert_scoring = 3.14,
             .controller = 3 * units::s,
             .sync = 4.65 * units::s,
             .sync_per_byte = 6.83e-11 * units::s,
-            .log_error = 0.17};
+            .log_error = 0.18};
 }
 
 RlInterval rl_interval(RlOverheads const& overheads, Seconds predicted) {

@@ -73,20 +73,6 @@ std::vector<std::int64_t> layout_in_notes(TrainingRow const& row, TrainingCase c
     return layers;
 }
 
-/// Layers of interleaved chunks that cannot be equal, as recipes lay them out: full chunks, and what is short is short
-/// at the ends, which hold the embedding, the prediction modules and the loss: the last one alone (61 layers on 16
-/// chunks: 15 x 4 and 1), or, where that does not do, nothing on the last and the rest on the first (on 32: 1, 30 x 2
-/// and 0). Empty if the ends cannot take it all.
-/// Source: the pipeline layouts of Megatron-Bridge's DeepSeek-V3 recipes.
-std::vector<std::int64_t> short_ended(std::int64_t layers, std::int64_t chunks) {
-    std::int64_t const full = (layers + chunks - 1) / chunks;
-    std::vector<std::int64_t> stages(static_cast<std::size_t>(chunks), full);
-    stages.back() = std::max<std::int64_t>(0, layers - full * (chunks - 1));
-    stages.front() = layers - full * (chunks - 2) - stages.back();
-    if (stages.front() < 0) return {};
-    return stages;
-}
-
 /// The schedule that a row names as a plan would, with any punctuation, and a remark in parentheses behind it ("ZBH1",
 /// "DualPipe (DeepSeek)").
 std::optional<Schedule> named_schedule(std::string const& name) {

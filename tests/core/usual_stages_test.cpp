@@ -40,6 +40,44 @@ TEST_CASE("usual_stage_layers: who spreads by cost does so with dense models and
     CHECK(usual_stage_layers(framework, model, {.pp = 4, .vpp = 2}).empty());
 }
 
+TEST_CASE("uneven_chunks: models that no number of chunks divides evenly are short at the ends", "[INV-10]") {
+    using Layers = std::vector<std::int64_t>;
+    auto const of_61 = llama(4096, 32, 8, 61, 14336);
+    Layers fours(16, 4);
+    fours.back() = 1;
+    CHECK(uneven_chunks(of_61, 8, 2) == fours);
+    CHECK(uneven_chunks(of_61, 4, 4) == fours);
+    Layers twos(32, 2);
+    twos.front() = 1;
+    twos.back() = 0;
+    CHECK(uneven_chunks(of_61, 16, 2) == twos);
+    CHECK(uneven_chunks(of_61, 16, 4).empty());  // 64 chunks for 61 layers
+    CHECK(uneven_chunks(of_61, 8, 1).empty());
+    CHECK(uneven_chunks(of_61, 1, 2).empty());
+    ModelSpec with_module = of_61;
+    with_module.mtp_modules = 1;  // has a rule of its own
+    CHECK(uneven_chunks(with_module, 8, 2).empty());
+    for (std::int64_t layers = 2; layers <= 130; ++layers)
+        for (std::int64_t const pp : {2, 3, 4, 8, 16})
+            for (std::int64_t v = 2; v <= 8; ++v) {
+                Layers const chunks = uneven_chunks(llama(4096, 32, 8, layers, 14336), pp, v);
+                CAPTURE(layers, pp, v);
+                if (chunks.empty()) continue;
+                CHECK_FALSE(can_split(layers, pp, v));
+                CHECK(chunks.size() == static_cast<std::size_t>(pp * v));
+                CHECK(std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0}) == layers);
+                CHECK(
+                    std::all_of(chunks.begin() + 1, chunks.end() - 1, [&](std::int64_t n) { return n == chunks[1]; }));
+                CHECK(std::max(chunks.front(), chunks.back()) <= chunks[1]);
+            }
+    FrameworkProfile const megatron = find_framework("megatron", "test");
+    ParallelPlan plan{.pp = 8, .vpp = 2, .schedule = Schedule::interleaved};
+    CHECK(usual_stage_layers(megatron, of_61, plan) == fours);
+    CHECK(usual_stage_layers(find_framework("torchtitan", "test"), of_61, plan).empty());
+    plan.schedule = Schedule::zb_v;
+    CHECK(usual_stage_layers(megatron, of_61, plan).empty());
+}
+
 TEST_CASE("usual_zero_stage: the framework's, as far as a pipeline goes with it") {
     FrameworkProfile framework = neutral_framework();
     for (int const zero : {0, 1, 2, 3}) {

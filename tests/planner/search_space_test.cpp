@@ -1,7 +1,9 @@
 #include "planner/search_space.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/usual_stages.hpp"
 #include "core/is_one_of.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "planner/ranking.hpp"
 #include "planner/search.hpp"
 #include "tests/catch.hpp"
@@ -256,6 +258,26 @@ TEST_CASE("search: passes in pairs are tried with and without a pipeline, as Meg
     c.width = SearchConstraints::Width::full;
     CHECK(has_pairs(q.space(c)));
     CHECK_FALSE(has_pairs(dense.space(c)));
+}
+
+TEST_CASE("search: a model that no chunks divide evenly is interleaved unevenly where the framework can", "[INV-26]") {
+    Small q;
+    q.model = llama(1024, 16, 8, 61, 2048);
+    SearchOptions const options{.top = 100000, .grouping = Grouping::none, .progress = {}};
+    auto const chunks_of = [&](char const* name) {
+        q.framework = find_framework(name, "test");
+        SearchConstraints c = constraints_of(q.framework);
+        c.pp = axis("8");
+        std::set<std::int64_t> seen;
+        SearchResult const result = search(q.model, q.workload, q.machine, q.framework, {q.space(c)}, q.limit, options);
+        for (Candidate const& found : result.best) {
+            seen.insert(found.plan.vpp);
+            if (found.plan.vpp > 1) CHECK(found.plan.stage_layers == uneven_chunks(q.model, 8, found.plan.vpp));
+        }
+        return seen;
+    };
+    CHECK(chunks_of("megatron").contains(2));
+    CHECK(chunks_of("generic") == std::set<std::int64_t>{1});
 }
 
 TEST_CASE("search space: narrow copies of weights leave ZeRO 3 out", "[INV-26]") {
