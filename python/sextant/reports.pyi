@@ -1601,7 +1601,7 @@ class RlReportModesSplits(Report):
     generation: Final[RlReportModesBestGeneration]  # not in every report
     weight_sync: Final[RlReportModesBestWeightSync]  # not in every report
     state_offloaded: Final[bool]  # not in every report
-    train_plan: Final[SimulateReportPlan]  # not in every report
+    train_plan: Final[RlReportModesSplitsTrainPlan]  # not in every report
     update_time_s: Final[float]  # not in every report
     mfu: Final[float]  # not in every report
     memory: Final[Rows[RlReportModesBestMemory]]  # not in every report
@@ -1615,6 +1615,31 @@ class RlReportModesSplits(Report):
     effective_samples_per_s: Final[float]  # not in every report
     reason: Final[str]  # not in every report
     followed_replicas: Final[int]  # not in every report
+
+class RlReportModesSplitsTrainPlan(Report):
+    dp: Final[int]
+    tp: Final[int]
+    pp: Final[int]
+    cp: Final[int]
+    ep: Final[int]
+    expert_tp: Final[int]
+    vpp: Final[int]
+    micro_batch: Final[int]
+    schedule: Final[str]
+    zero: Final[int]
+    shard_group: Final[int]
+    recompute: Final[str]
+    recompute_layers: Final[int]
+    sequence_parallel: Final[bool]
+    cp_mode: Final[str]
+    moe_dispatcher: Final[str]
+    offload: Final[str]
+    attention: Final[str]
+    optimizer: Final[str]
+    precision: Final[str]
+    dropout: Final[bool]
+    fused_cross_entropy: Final[bool]
+    stage_layers: Final[Rows[int]]  # not in every report
 
 class RlReportSpeedUpOfAsynchrony(Report):
     over_colocated: Final[RlReportSpeedUpOfAsynchronyOverColocated]
