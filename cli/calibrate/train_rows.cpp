@@ -65,6 +65,7 @@ public:
             (own.*field.member).value = (timing.*field.member).value;
         for (auto const& field : timing_times)
             (own.*field.member).value = (timing.*field.member).value;
+        show_of_sends(own, row_.sends_shown);
         return form_.evaluate(row_.plan, PipelineMethod::rounds);
     }
 

@@ -46,6 +46,7 @@ struct TrainingCase {
     std::string memory_reason;  ///< the same for memory
     std::vector<std::string> assumptions;  ///< what the row does not state and was taken as usual
     Kinship kinship = Kinship::same;
+    double sends_shown = 1;         ///< of what the plan's sends between stages take, what this run's took
     bool network_is_stated = true;  ///< the one between nodes, by its name or its bandwidth
     bool zero_is_stated = true;
     OpenCell open_cell = OpenCell::none;  ///< what the row leaves blank that only time needs, and can do without
@@ -103,6 +104,9 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
 
 /// Fills plan, workload and the reasons of `out`; model, cluster and framework are there already. @throws RowSkip.
 void plan_of(TrainingRow const& row, TrainingCase& out);
+
+/// Constants under which so much of a send shows, of what shows under these.
+void show_of_sends(FrameworkTiming& timing, double share);
 
 /// True for Megatron's GPT of 2021-22: half precision, no fused attention.
 bool is_early_megatron(TrainingRow const& row);

@@ -4,6 +4,7 @@
 #include "core/spec/release.hpp"
 #include "planner/validation/row_release.hpp"
 #include "planner/validation/train_validation.hpp"
+#include "simulator/closed_form.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/validation_rows.hpp"
 
@@ -838,6 +839,33 @@ TEST_CASE("the release of a row is that of its round, its container or its recip
     CHECK(release("PyTorch NVIDIA Release 23.09", "", "mlcommons/training_results_v5.1:x") == "25.10");
     CHECK(release("NeMo", "", "mlcommons/training_results_v4.0:x") == "24.05");
     CHECK(release("NeMo 2.1.0, CUDA 12.3", "took release 22.19 s of 120.07", "mlcommons/training_results_v") == "");
+}
+
+TEST_CASE("Megatron of 2021-22 sent a rank's part of what lies whole on all, which was gathered in the domain") {
+    TrainingRow row = gpt_row("FP16");
+    row.num_gpus = 64;
+    row.dp = 1;
+    row.tp = 8;
+    row.pp = 8;
+    row.sequence_parallel = 0;
+    TrainingCase const early = built(row);
+    REQUIRE(early.plan.sequence_parallel == Switch::off);
+    double const links = early.cluster->scale_out->bandwidth.value / early.cluster->scale_up.bandwidth.value;
+    CHECK(early.sends_shown == Approx(1.0 / 8 + 7.0 / 8 * links));
+    FrameworkTiming timing = early.framework->timing.front();
+    timing.pp_overlap.value = 0.5;
+    show_of_sends(timing, early.sends_shown);
+    CHECK(1 - timing.pp_overlap.value == Approx(0.5 * early.sends_shown));
+    ClosedForm whole(early.model, early.workload, *early.cluster, *early.framework, early.plan.precision);
+    Seconds const all = whole.evaluate(early.plan, PipelineMethod::rounds).time;
+    Seconds const predicted = TrainPredictor().predict(row).time.value();
+    CHECK(predicted < all);
+    CHECK(predicted > 0.9 * all);
+    row.sequence_parallel = 1;  // sends parts anyway
+    CHECK(built(row).sends_shown == 1);
+    row.sequence_parallel = 0;
+    row.precision = "BF16";  // Megatron-Core
+    CHECK(built(row).sends_shown == 1);
 }
 
 TEST_CASE("products of a row in fp8 are those of its release; one that states none lies between") {
