@@ -19,10 +19,10 @@ namespace {
 /// Of steps of mixtures of experts, whatever the framework: errors of 58 such steps of four sources, fitted and left
 /// out in equal parts. Source: what `sextant calibrate fit --train` prints of the tables that the profiles are fitted
 /// to.
-constexpr StepInterval expert_interval{.low = 0.785, .high = 2.19, .rows = 116};
+constexpr StepInterval expert_interval{.low = 0.785, .high = 2.18, .rows = 116};
 
 /// Of steps of dense models that wait for the host: errors of 95 such steps. Source: as above.
-constexpr StepInterval waiting_interval{.low = 0.888, .high = 1.2, .rows = 190};
+constexpr StepInterval waiting_interval{.low = 0.887, .high = 1.19, .rows = 188};
 
 constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
                                         Schedule::overlapped};
