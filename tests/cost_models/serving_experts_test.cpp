@@ -70,6 +70,20 @@ TEST_CASE("serving: of the ranks that hold experts the busiest has as many touch
     CHECK(busiest_touched_experts(256, 8, 1e6, 8) == Approx(32));
 }
 
+TEST_CASE(
+    "serving: experts in four bits are faster than in sixteen, or nearly as fast where one sequence touches few") {
+    for (char const* const device : {"b200-sxm", "h100-sxm", "h200-sxm"})
+        for (double const batch : {1.0, 4.0, 16.0, 64.0}) {
+            auto const time = [&](char const* weights) {
+                ServingCase const what = served("qwen3-30b-a3b", device, {.weights = weights});
+                IterationModel const iteration(what);
+                return iteration(decodes(batch, 1000)).total();
+            };
+            CAPTURE(device, batch);
+            CHECK(time("int4-weights") < (batch < 4 ? 1.15 : 0.9) * time("bf16"));
+        }
+}
+
 TEST_CASE("serving: tokens that go to one rank more often touch more of its experts, up to all that it holds") {
     auto const step = [](double imbalance, double tokens) {
         ServingPlan const plan{.ep = 8, .attention_dp = 8, .weights = "fp8", .expert_imbalance = imbalance};
