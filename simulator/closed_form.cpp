@@ -64,6 +64,12 @@ void each_turns(PipelineCost const& pipeline, ParallelPlan const& plan, StageCos
         if (rank == begin || *rank != *std::prev(rank)) sink(*rank);
 }
 
+/// Whether tensor-parallel ranks send a part each of what lies whole on all of them, which the receivers gather.
+/// Source: DeepSpeed, runtime/pipe/engine.py (is_pipe_partitioned).
+bool sends_parts(FrameworkProfile const& framework, ParallelPlan const& plan) {
+    return framework.name == "deepspeed" && plan.tp > 1 && plan.sequence_parallel == Switch::off;
+}
+
 /// Fills the times of each stage's passes, `transfer` to and from its neighbours in both. @return data parallelism and
 /// update of the stage that takes longest for them: stages reduce at the same time, and the step waits for the slowest.
 DataParallelTime time_stages(PipelineCost const& pipeline, ParallelPlan const& plan, Seconds transfer,
@@ -296,10 +302,15 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         StageLoad const& load = pipeline.stages.front().load;
         double const sent = plan.sequence_parallel == Switch::on ? load.sharded_hidden_tokens : load.hidden_tokens;
         Bytes const bytes = working_bytes(plan.precision) * sent * units::B;
+        bool const in_parts = sends_parts(framework_, plan);
+        Bytes const own = in_parts ? bytes / as_double(plan.tp) : bytes;
         CollectiveCurve const& curve =
             pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_));
-        pipeline.transfer = curve.time(bytes);
-        pipeline.transfer_latency = curve.latency(bytes);
+        pipeline.transfer = curve.time(own);
+        pipeline.transfer_latency = curve.latency(own);
+        if (in_parts)
+            pipeline.transfer +=
+                pricer_.curve(CollectiveKind::all_gather, place(GroupKind::tensor, plan, cluster_)).time(bytes);
     }
     pipeline.data_parallel = data_parallel_curves(plan, pricer_);
     pipeline.data_parallel.in_units = plan.zero >= 2 && shards_units(plan, framework_.memory);

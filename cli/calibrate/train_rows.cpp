@@ -72,6 +72,7 @@ public:
 private:
     static FrameworkProfile one_entry(FrameworkProfile const& framework) {
         FrameworkProfile profile;
+        profile.name = framework.name;
         profile.timing.push_back(framework.timing.front());
         profile.timing.front().generation = "*";
         profile.timing.front().precision = "*";

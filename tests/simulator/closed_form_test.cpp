@@ -392,6 +392,23 @@ TEST_CASE("a send to the next stage is all of the hidden states, and a rank's to
     CHECK(form.assemble(form.price_shape(plan), plan).transfer == link.time(8'388'608 * units::B));
 }
 
+TEST_CASE("under DeepSpeed ranks send a part each to the next stage, and gather the parts") {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile framework = neutral_framework();
+    framework.name = "deepspeed";
+    ModelSpec const model = model_of(1);
+    ClosedForm form(model, workload, machine, framework, Precision::bf16);
+    ParallelPlan plan{.dp = 2, .tp = 4, .pp = 2, .micro_batch = 2};
+    CollectiveCurve const& link =
+        form.pricer().curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, machine));
+    CollectiveCurve const& gather =
+        form.pricer().curve(CollectiveKind::all_gather, place(GroupKind::tensor, plan, machine));
+    auto const transfer = [&] { return form.assemble(form.price_shape(plan), plan).transfer; };
+    CHECK(transfer() == link.time(8'388'608 * units::B) + gather.time(33'554'432 * units::B));
+    plan.sequence_parallel = Switch::on;
+    CHECK(transfer() == link.time(8'388'608 * units::B));
+}
+
 TEST_CASE("a bad plan is refused, not evaluated", "[INV-11]") {
     CHECK_THROWS_AS(estimate(llama(4096, 32, 8, 32, 14336), {.tp = 3}, cluster(), neutral_framework()), InputError);
 }
