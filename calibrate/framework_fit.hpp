@@ -61,9 +61,9 @@ struct FrameworkFit {
 /// framework: geometric means weighted by sources, drawn towards 1 as by one source more.
 std::vector<TimingConstant> expected_factors(std::vector<FrameworkFit const*> const& others);
 
-/// What is known of a framework's factors from other measurements than the steps that are fitted. Source: rows of
+/// What is known of a framework's constants from other measurements than the steps that are fitted. Source: rows of
 /// `megatron-ci-tiny`, whose models are so small that a step is the host's time and nothing else.
-std::vector<TimingConstant> factors_known_otherwise(std::string const& framework);
+std::vector<TimingConstant> known_otherwise(std::string const& framework);
 
 /// What a known profile says of its framework somewhere else: its values and factors, each within half of the variance
 /// that is expected of any framework.

@@ -53,7 +53,7 @@ std::vector<TimingConstant> expected_factors(std::vector<FrameworkFit const*> co
     return expected;
 }
 
-std::vector<TimingConstant> factors_known_otherwise(std::string const& framework) {
+std::vector<TimingConstant> known_otherwise(std::string const& framework) {
     // PyTorch's scaled_dot_product_attention is FlashAttention-2.
     if (framework == "fsdp" || framework == "torchtitan")
         return {{.key = "attention_scale",

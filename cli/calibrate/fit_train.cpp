@@ -185,7 +185,7 @@ public:
 
 private:
     [[nodiscard]] std::vector<TimingConstant> expected_of(std::string const& name) const {
-        std::vector<TimingConstant> expected = factors_known_otherwise(name);  // before what others found of the same
+        std::vector<TimingConstant> expected = known_otherwise(name);  // before what others found of the same
         for (TimingConstant& other : expected_factors(others_than(name, alone_)))
             expected.push_back(std::move(other));
         return expected;

@@ -103,9 +103,9 @@ TEST_CASE("expected_factors: means over the other frameworks by sources, drawn t
 
 TEST_CASE("fit_framework: what is known of a host otherwise holds where no step waits for it") {
     World const world;  // its steps are longer than any floor
-    auto const known = factors_known_otherwise("megatron");
+    auto const known = known_otherwise("megatron");
     REQUIRE(known.size() == 6);
-    CHECK(factors_known_otherwise("nanotron").empty());
+    CHECK(known_otherwise("nanotron").empty());
     FrameworkProfile profile = world.start;
     profile.timing = fit_framework(world.start, world.pointers(), options, known).timing;
     auto const floors = [&](char const* generation) {
@@ -122,7 +122,7 @@ TEST_CASE("fit_framework: hosts that launch graphs on one generation say nothing
     graphs.host_floor_forward.value = graphs.host_floor_backward.value = 0.8 * units::ms;
     for (int i = 0; i < 60; ++i)
         world.rows.push_back(step("d", "blackwell", 0.01, 0.01, 1000 + 50 * i, graphs, 0));
-    auto const known = factors_known_otherwise("megatron");
+    auto const known = known_otherwise("megatron");
     FrameworkProfile profile = world.start;
     profile.timing = fit_framework(world.start, world.pointers(), options, known).timing;
     auto const forward = [&](char const* generation) {
@@ -134,13 +134,13 @@ TEST_CASE("fit_framework: hosts that launch graphs on one generation say nothing
 
 TEST_CASE("fit_framework: attention of frameworks that run Ampere's instructions on Hopper is held slower there") {
     for (char const* const name : {"fsdp", "torchtitan"}) {
-        auto const known = factors_known_otherwise(name);
+        auto const known = known_otherwise(name);
         REQUIRE(known.size() == 1);
         CHECK(known[0].key == "attention_scale");
         CHECK(known[0].generation == "hopper");
         CHECK(known[0].value < 0.7);
     }
-    CHECK(factors_known_otherwise("maxtext").empty());  // cuDNN's kernels
+    CHECK(known_otherwise("maxtext").empty());  // cuDNN's kernels
 }
 
 TEST_CASE("fit_framework: a generation without rows takes what other frameworks found of it") {
