@@ -43,7 +43,9 @@ std::vector<std::int64_t> uneven_chunks(ModelSpec const& model, std::int64_t pp,
     constexpr std::int64_t most_chunks = 16;  // that a search tries
     for (std::int64_t v = 2; v <= most_chunks; ++v)
         if (can_split(model, pp, v)) return {};
-    return short_ended(model.layer_count(), pp * vpp);
+    std::int64_t const layers = model.layer_count(), chunks = pp * vpp;
+    std::int64_t const empty = (layers + chunks - 1) / chunks * chunks - layers;
+    return 8 * empty <= layers ? short_ended(layers, chunks) : std::vector<std::int64_t>{};
 }
 
 bool runs_uneven_chunks(FrameworkProfile const& framework) { return framework.name == "megatron"; }

@@ -23,7 +23,8 @@ std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int6
 std::vector<std::int64_t> short_ended(std::int64_t layers, std::int64_t chunks);
 
 /// Chunks of a model whose layers no number of chunks up to 16 a rank divides evenly on `pp` ranks (61 layers without a
-/// prediction module: Kimi K2), short at their ends. Empty for every other model, and where the ends cannot take it.
+/// prediction module: Kimi K2), short at their ends. Empty for every other model, where the ends cannot take it, and
+/// where an eighth more layers would go into the chunks: ranks would wait for as much.
 std::vector<std::int64_t> uneven_chunks(ModelSpec const& model, std::int64_t pp, std::int64_t vpp);
 /// Whether a framework runs chunks of any number of layers. Source: Megatron-Core, pipeline_model_parallel_layout.
 bool runs_uneven_chunks(FrameworkProfile const& framework);
