@@ -2,11 +2,11 @@
 
 #include "core/graph/plan_check.hpp"
 #include "core/graph/recomputed_layers.hpp"
-#include "core/spec/working_format.hpp"
 #include "cost_models/fsdp_memory.hpp"
 #include "simulator/content_cost.hpp"
 #include "simulator/held_activations.hpp"
 #include "simulator/schedules/orders.hpp"
+#include "simulator/send_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -62,12 +62,6 @@ void each_turns(PipelineCost const& pipeline, ParallelPlan const& plan, StageCos
     auto const begin = pipeline.schedule.turns->begin() + run.first;
     for (auto rank = begin; rank != begin + run.count; ++rank)
         if (rank == begin || *rank != *std::prev(rank)) sink(*rank);
-}
-
-/// Whether tensor-parallel ranks send a part each of what lies whole on all of them, which the receivers gather.
-/// Source: DeepSpeed, runtime/pipe/engine.py (is_pipe_partitioned).
-bool sends_parts(FrameworkProfile const& framework, ParallelPlan const& plan) {
-    return framework.name == "deepspeed" && plan.tp > 1 && plan.sequence_parallel == Switch::off;
 }
 
 /// Fills the times of each stage's passes, `transfer` to and from its neighbours in both. @return data parallelism and
@@ -297,20 +291,9 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
     for (StageCost& stage : pipeline.stages)
         if (stage.has_unequal_chunks()) set_in_flight(stage.load, stage, pipeline, plan, stage.first, moments_);
     if (plan.pp > 1) {
-        // Each tensor-parallel rank sends the hidden states that it has: of its tokens with sequence parallelism, else
-        // of all. Source: Megatron-Core, pipeline_parallel/schedules.py, get_tensor_shapes.
-        StageLoad const& load = pipeline.stages.front().load;
-        double const sent = plan.sequence_parallel == Switch::on ? load.sharded_hidden_tokens : load.hidden_tokens;
-        Bytes const bytes = working_bytes(plan.precision) * sent * units::B;
-        bool const in_parts = sends_parts(framework_, plan);
-        Bytes const own = in_parts ? bytes / as_double(plan.tp) : bytes;
-        CollectiveCurve const& curve =
-            pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_));
-        pipeline.transfer = curve.time(own);
-        pipeline.transfer_latency = curve.latency(own);
-        if (in_parts)
-            pipeline.transfer +=
-                pricer_.curve(CollectiveKind::all_gather, place(GroupKind::tensor, plan, cluster_)).time(bytes);
+        SendTime const send = send_time(pipeline.stages.front().load, plan, framework_, pricer_);
+        pipeline.transfer = send.time;
+        pipeline.transfer_latency = send.latency;
     }
     pipeline.data_parallel = data_parallel_curves(plan, pricer_);
     pipeline.data_parallel.in_units = plan.zero >= 2 && shards_units(plan, framework_.memory);
