@@ -81,4 +81,9 @@ function(sextant_library name)
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   sextant_optimise_sanitized(${target} -O1)  # costs the compiler a tenth, and the tests run twice as fast
   sextant_compile_options(${target})
+  if(name STREQUAL "cli")  # it has options of its own
+    sextant_precompile(${target} ${target})
+  else()
+    sextant_precompile(${target} sextant_core)
+  endif()
 endfunction()

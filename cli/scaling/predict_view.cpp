@@ -1,9 +1,12 @@
 #include "cli/options/number_text.hpp"
+
 #include "cli/scaling/predict.hpp"
 #include "cli/scaling/remarks.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace sextant::cli {
 namespace {

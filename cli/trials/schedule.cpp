@@ -7,6 +7,7 @@
 
 #include <CLI/App.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 

@@ -2,6 +2,7 @@
 
 #include "core/csv.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,6 @@
 #include "core/measurements/held_out.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

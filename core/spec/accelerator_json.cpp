@@ -2,6 +2,7 @@
 #include "core/spec/kernel_catalog.hpp"
 #include "core/spec/value_checks.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sextant {

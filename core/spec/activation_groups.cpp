@@ -4,6 +4,7 @@
 #include "core/spec/parameters.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace sextant {

@@ -4,6 +4,7 @@
 #include "core/is_one_of.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace sextant {

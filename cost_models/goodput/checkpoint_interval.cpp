@@ -1,5 +1,6 @@
 #include "cost_models/goodput/checkpoint_interval.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sextant {

@@ -5,6 +5,7 @@
 #include "cost_models/goodput/failure_catalog.hpp"
 #include "cost_models/goodput/tiers_in_use.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 

@@ -3,6 +3,7 @@
 #include "core/units.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <queue>
 #include <vector>
 

@@ -3,6 +3,7 @@
 #include "tests/cli/scratch_folder.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
 

@@ -4,6 +4,7 @@
 #include "tests/cli/scratch_folder.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "tests/fixtures.hpp"
 #include "tests/seeds.hpp"
 
+#include <algorithm>
 #include <random>
 #include <set>
 

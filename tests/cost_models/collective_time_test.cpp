@@ -7,6 +7,7 @@
 #include "tests/fixtures.hpp"
 #include "tests/seeds.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>

@@ -2,6 +2,7 @@
 #include "core/spec/kernel_constants.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 

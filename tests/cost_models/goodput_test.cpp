@@ -10,6 +10,7 @@
 #include "tests/catch.hpp"
 #include "tests/seeds.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>

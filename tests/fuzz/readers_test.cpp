@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <random>
 #include <sstream>
+#include <vector>
 
 using namespace sextant;
 namespace fs = std::filesystem;

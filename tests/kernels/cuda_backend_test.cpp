@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <stdexcept>
 
 #include "kernels/backend.hpp"
 #include "kernels/cuda/catalog.hpp"

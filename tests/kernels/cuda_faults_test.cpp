@@ -1,4 +1,5 @@
 // What one failure leaves to the measurements after it, on the emulated device.
+#include <algorithm>
 #include <bit>
 #include <set>
 

@@ -1,6 +1,9 @@
 // What the CUDA backend's times consist of, on an emulated device whose host needs time to enqueue work.
 #include "kernels/cuda/device_timer.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
 #include "kernels/backend.hpp"
 #include "kernels/cuda/busy_clocks.hpp"
 #include "kernels/cuda/catalog.hpp"

@@ -1,6 +1,7 @@
 // The memory-bound kernels' own source, run thread by thread on the host and compared with the references.
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "kernels/cuda/kernels/activation.cuh"
 #include "kernels/cuda/kernels/adamw.cuh"

@@ -2,6 +2,8 @@
 
 #include "tests/catch.hpp"
 
+#include <cmath>
+
 using namespace sextant;
 
 TEST_CASE("spearman: one for the same order whatever the values, minus one for the reverse, ties share a rank") {

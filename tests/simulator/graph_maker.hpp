@@ -3,6 +3,7 @@
 #include "simulator/network/fabric.hpp"
 #include "simulator/task_graph.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>

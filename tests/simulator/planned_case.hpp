@@ -4,6 +4,7 @@
 #include "core/spec/schedule_traits.hpp"
 #include "tests/fixtures.hpp"
 
+#include <algorithm>
 #include <random>
 
 /// Plans made at random, of a few ranks, that cover what a framework can do.

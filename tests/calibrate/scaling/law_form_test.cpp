@@ -1,6 +1,7 @@
 #include "calibrate/scaling/law_fit.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 

@@ -3,6 +3,7 @@
 #include "tests/planner/rl/rl_case.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace sextant::layers {
+
+/// The text of a file of the project; empty if there is none. Paths are relative to the project's root, with '/'.
+using ReadFile = std::function<std::string(std::string const& path)>;
+
+/// What a file includes in angle brackets, itself or through files of the project.
+std::set<std::string> included_by(std::string const& path, ReadFile const& read);
+
+/// Headers of the standard library and fmt ("vector") whose names a text uses (std::vector) though `included` lacks
+/// them. The build reads these once for all (cmake/precompile.cmake), so that the compiler misses none of them.
+std::set<std::string> missing_includes(std::string_view text, std::set<std::string> const& included);
+
+/// Whether missing_includes knows names of this header.
+bool names_are_known(std::string_view header);
+
+}  // namespace sextant::layers
