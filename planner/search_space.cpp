@@ -38,14 +38,16 @@ Values keep_if(Values values, auto&& predicate) {
     return values;
 }
 
+bool interleaves(Pipelines framework) { return framework == Pipelines::interleaved || framework == Pipelines::uneven; }
+
 /// Chunk counts for which some pipeline depth of the space gives equal chunks, or such as the framework has for models
 /// that have none.
-Values chunk_counts(ModelSpec const& model, Values const& pipelines, Switch uneven, bool full) {
+Values chunk_counts(ModelSpec const& model, Values const& pipelines, Pipelines framework, bool full) {
+    bool const uneven = framework == Pipelines::uneven;
     Values values;
     for (std::int64_t v = 2; v <= model.layer_count(); ++v) {
         bool const possible = std::any_of(pipelines.begin(), pipelines.end(), [&](std::int64_t pp) {
-            return pp > 1 &&
-                   (can_split(model, pp, v) || (uneven == Switch::on && !uneven_chunks(model, pp, v).empty()));
+            return pp > 1 && (can_split(model, pp, v) || (uneven && !uneven_chunks(model, pp, v).empty()));
         });
         if (possible && (full || v <= 16)) values.push_back(v);
     }
@@ -127,12 +129,12 @@ void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraint
     std::vector<Schedule> schedules = c.schedules;
     if (schedules.empty()) {
         schedules = {Schedule::one_f_one_b};
-        if (c.usual.pipelines == Pipelines::interleaved || c.vpp) schedules.push_back(Schedule::interleaved);
+        if (interleaves(c.usual.pipelines) || c.vpp) schedules.push_back(Schedule::interleaved);
         if (full) schedules.push_back(Schedule::gpipe);
         if (model.moe && (full || (c.experts.overlaps == Switch::on && space.ep.back() > 1)))
             schedules.push_back(Schedule::overlapped);
     }
-    Values chunks = chunk_counts(model, space.pp, c.uneven_chunks, full);
+    Values chunks = chunk_counts(model, space.pp, c.usual.pipelines, full);
     if (c.vpp) {
         chunks.insert(chunks.begin(), 1);
         chunks = filtered(chunks, c.vpp, "--vpp", [&](std::int64_t v) { return v <= model.layer_count(); });
@@ -206,7 +208,6 @@ SearchConstraints constraints_of(FrameworkProfile const& framework) {
     SearchConstraints c;
     c.usual = framework.usual;
     c.experts = expert_choices(framework);
-    c.uneven_chunks = runs_uneven_chunks(framework) ? Switch::on : Switch::off;
     return c;
 }
 

@@ -42,8 +42,7 @@ struct SearchConstraints {
     std::optional<Dispatcher> dispatcher;
     std::optional<RecomputeModules> recompute_modules;  ///< of selective recompute
     ExpertChoices experts{};  ///< of the framework: what is tried with models that have experts where nothing is fixed
-    Switch uneven_chunks = Switch::off;  ///< `runs_uneven_chunks`: also for models that cannot be interleaved evenly
-    UsualPlan usual{};  ///< of the framework: other context parallelism and pipelines only where they are named
+    UsualPlan usual{};        ///< of the framework: other context parallelism and pipelines only where they are named
     /// Precision, optimizer, attention kernel, dropout, cross entropy, expert tp, shard group; dispatcher and modules
     /// where they are not searched.
     ParallelPlan base;

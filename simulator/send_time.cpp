@@ -6,7 +6,7 @@ namespace sextant {
 
 SendTime send_time(StageLoad const& load, ParallelPlan const& plan, FrameworkProfile const& framework, Pricer& pricer) {
     bool const whole = plan.sequence_parallel == Switch::off;
-    bool const in_parts = framework.name == "deepspeed" && plan.tp > 1 && whole;
+    bool const in_parts = framework.usual.sends == StageSends::parts && plan.tp > 1 && whole;
     Bytes const bytes =
         working_bytes(plan.precision) * (whole ? load.hidden_tokens : load.sharded_hidden_tokens) * units::B;
     Bytes const sent = in_parts ? bytes / static_cast<double>(plan.tp) : bytes;

@@ -13,10 +13,11 @@ struct SendTime {
     Seconds latency;  ///< of it, whatever the bytes
 };
 
-/// Of the hidden states that a tensor-parallel rank has: of its tokens with sequence parallelism, else of all, or under
-/// DeepSpeed of a part, which the receivers gather.
-/// Source: Megatron-Core, pipeline_parallel/schedules.py, get_tensor_shapes; DeepSpeed, runtime/pipe/engine.py,
-/// is_pipe_partitioned.
+/// Of the hidden states that a tensor-parallel rank has: of its tokens with sequence parallelism, else of all, or of a
+/// part, which the receivers gather (`StageSends`).
+/// Source: Megatron-Core, pipeline_parallel/schedules.py, get_tensor_shapes; of parts: DeepSpeed,
+/// runtime/pipe/engine.py, is_pipe_partitioned, and Megatron-LM 2.2 to 3.0, p2p_communication.py,
+/// scatter_gather_tensors_in_pipeline.
 SendTime send_time(StageLoad const& load, ParallelPlan const& plan, FrameworkProfile const& framework, Pricer& pricer);
 
 }  // namespace sextant

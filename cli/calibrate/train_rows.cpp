@@ -65,7 +65,6 @@ public:
             (own.*field.member).value = (timing.*field.member).value;
         for (auto const& field : timing_times)
             (own.*field.member).value = (timing.*field.member).value;
-        show_of_sends(own, row_.sends_shown);
         return form_.evaluate(row_.plan, PipelineMethod::rounds);
     }
 
@@ -73,6 +72,7 @@ private:
     static FrameworkProfile one_entry(FrameworkProfile const& framework) {
         FrameworkProfile profile;
         profile.name = framework.name;
+        profile.usual = framework.usual;
         profile.timing.push_back(framework.timing.front());
         profile.timing.front().generation = "*";
         profile.timing.front().precision = "*";

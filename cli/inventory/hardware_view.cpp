@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sextant::cli {
 namespace {
 
@@ -153,9 +155,10 @@ std::vector<std::string> measured_steps(FrameworkProfile const& framework) {
 Section section_of(FrameworkProfile const& framework) {
     Section section{
         fmt::format("Framework {}: {}", framework.name, framework.title), alias_lines(framework.aliases), {}};
-    section.lines.push_back(fmt::format(
-        "where a plan leaves it open: ZeRO {}, layers over stages {}, cp mode {}; pipelines {}", framework.usual.zero,
-        name_of(framework.usual.layers), name_of(framework.usual.cp_mode), name_of(framework.usual.pipelines)));
+    section.lines.push_back(
+        fmt::format("where a plan leaves it open: ZeRO {}, layers over stages {}, cp mode {}; pipelines {}, sends {}",
+                    framework.usual.zero, name_of(framework.usual.layers), name_of(framework.usual.cp_mode),
+                    name_of(framework.usual.pipelines), name_of(framework.usual.sends)));
     if (auto const& releases = framework.releases)
         section.lines.push_back(
             fmt::format("constants of release {} ({})", name_of(releases->at), other_releases(framework)));

@@ -60,7 +60,8 @@ Json framework_json(FrameworkProfile const& framework) {
                  {{"layers", name_of(framework.usual.layers)},
                   {"zero", framework.usual.zero},
                   {"cp_mode", name_of(framework.usual.cp_mode)},
-                  {"pipelines", name_of(framework.usual.pipelines)}}},
+                  {"pipelines", name_of(framework.usual.pipelines)},
+                  {"sends", name_of(framework.usual.sends)}}},
                 {"timing", timing},
                 {"memory", values_json(values_of(framework.memory))}};
     for (GenerationMemory const& own : framework.memory_on)

@@ -48,12 +48,10 @@ std::vector<std::int64_t> uneven_chunks(ModelSpec const& model, std::int64_t pp,
     return 8 * empty <= layers ? short_ended(layers, chunks) : std::vector<std::int64_t>{};
 }
 
-bool runs_uneven_chunks(FrameworkProfile const& framework) { return framework.name == "megatron"; }
-
 std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, ModelSpec const& model,
                                              ParallelPlan const& plan) {
     bool const interleaves = plan.schedule == Schedule::interleaved || plan.schedule == Schedule::overlapped;
-    if (interleaves && plan.stage_layers.empty() && runs_uneven_chunks(framework))
+    if (interleaves && plan.stage_layers.empty() && framework.usual.pipelines == Pipelines::uneven)
         return uneven_chunks(model, plan.pp, plan.vpp);
     bool const dense = !model.moe && !model.recurrent && model.mlp.intermediate > 0;
     bool const spreads_by_cost = framework.usual.layers == LayerSpread::by_cost && dense && plan.vpp == 1;

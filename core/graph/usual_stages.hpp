@@ -26,12 +26,10 @@ std::vector<std::int64_t> short_ended(std::int64_t layers, std::int64_t chunks);
 /// prediction module: Kimi K2), short at their ends. Empty for every other model, where the ends cannot take it, and
 /// where an eighth more layers would go into the chunks: ranks would wait for as much.
 std::vector<std::int64_t> uneven_chunks(ModelSpec const& model, std::int64_t pp, std::int64_t vpp);
-/// Whether a framework runs chunks of any number of layers. Source: Megatron-Core, pipeline_model_parallel_layout.
-bool runs_uneven_chunks(FrameworkProfile const& framework);
 
 /// Layers of each stage where a framework spreads them in a way of its own and the plan leaves them open; what the plan
 /// says where that is not so (empty: `balanced_split`). nanotron spreads dense models by cost; it has no chunks.
-/// Megatron interleaves `uneven_chunks`.
+/// Megatron interleaves `uneven_chunks`. Source: Megatron-Core, pipeline_model_parallel_layout.
 std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, ModelSpec const& model,
                                              ParallelPlan const& plan);
 

@@ -76,6 +76,7 @@ UsualPlan read_usual(ObjectReader in) {
     usual.zero = static_cast<int>(zero);
     if (in.has("cp_mode")) usual.cp_mode = context_parallel_from(in.text("cp_mode"), in.path_to("cp_mode"));
     if (in.has("pipelines")) usual.pipelines = pipelines_from(in.text("pipelines"), in.path_to("pipelines"));
+    if (in.has("sends")) usual.sends = stage_sends_from(in.text("sends"), in.path_to("sends"));
     in.finish();
     return usual;
 }
@@ -243,6 +244,8 @@ std::string framework_json(FrameworkProfile const& framework) {
         others += fmt::format(", \"cp_mode\": \"{}\"", name_of(framework.usual.cp_mode));
     if (framework.usual.pipelines != Pipelines::interleaved)
         others += fmt::format(", \"pipelines\": \"{}\"", name_of(framework.usual.pipelines));
+    if (framework.usual.sends != StageSends::whole)
+        others += fmt::format(", \"sends\": \"{}\"", name_of(framework.usual.sends));
     std::string releases;
     if (framework.releases)
         releases = fmt::format("  \"releases\": {{\"first\": \"{}\", \"last\": \"{}\", \"at\": \"{}\"}},\n",

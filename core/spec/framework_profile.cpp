@@ -13,8 +13,11 @@ namespace sextant {
 namespace {
 
 constexpr Named<LayerSpread> layer_spreads[] = {{LayerSpread::even, "even"}, {LayerSpread::by_cost, "by-cost"}};
-constexpr Named<Pipelines> pipeline_names[] = {
-    {Pipelines::none, "none"}, {Pipelines::plain, "plain"}, {Pipelines::interleaved, "interleaved"}};
+constexpr Named<Pipelines> pipeline_names[] = {{Pipelines::none, "none"},
+                                               {Pipelines::plain, "plain"},
+                                               {Pipelines::interleaved, "interleaved"},
+                                               {Pipelines::uneven, "uneven"}};
+constexpr Named<StageSends> send_names[] = {{StageSends::whole, "whole"}, {StageSends::parts, "parts"}};
 
 }  // namespace
 
@@ -26,6 +29,11 @@ LayerSpread layer_spread_from(std::string_view name, std::string_view where) {
 std::string_view name_of(Pipelines pipelines) { return name_in<Pipelines>(pipeline_names, pipelines); }
 Pipelines pipelines_from(std::string_view name, std::string_view where) {
     return value_in<Pipelines>(pipeline_names, name, where, "kind of pipelines");
+}
+
+std::string_view name_of(StageSends sends) { return name_in<StageSends>(send_names, sends); }
+StageSends stage_sends_from(std::string_view name, std::string_view where) {
+    return value_in<StageSends>(send_names, name, where, "kind of sends");
 }
 
 Bytes FrameworkMemory::usable_of(Bytes capacity) const {

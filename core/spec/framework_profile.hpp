@@ -142,10 +142,17 @@ enum class LayerSpread : std::uint8_t { even, by_cost };
 std::string_view name_of(LayerSpread spread);
 LayerSpread layer_spread_from(std::string_view name, std::string_view where);
 
-/// Pipelines that a framework has: none, one chunk of the layers per stage, or several.
-enum class Pipelines : std::uint8_t { none, plain, interleaved };
+/// Pipelines that a framework has: none, one chunk of the layers per stage, or several; `uneven`: several also where no
+/// number of chunks divides the layers.
+enum class Pipelines : std::uint8_t { none, plain, interleaved, uneven };
 std::string_view name_of(Pipelines pipelines);
 Pipelines pipelines_from(std::string_view name, std::string_view where);
+
+/// What a tensor-parallel rank sends to the next stage of hidden states that lie whole on each (without sequence
+/// parallelism): all of them, or its part, and the receivers gather the parts.
+enum class StageSends : std::uint8_t { whole, parts };
+std::string_view name_of(StageSends sends);
+StageSends stage_sends_from(std::string_view name, std::string_view where);
 
 /// What a framework does where a plan leaves it open, and what a search leaves out that is not asked for.
 struct UsualPlan {
@@ -153,6 +160,7 @@ struct UsualPlan {
     int zero = 1;  ///< ZeRO stage, where there is no pipeline (with one ZeRO 2 and 3 do not go)
     ContextParallel cp_mode = ContextParallel::ring;  ///< of models without sliding windows
     Pipelines pipelines = Pipelines::interleaved;
+    StageSends sends = StageSends::whole;
 };
 
 /// The releases whose steps the constants were fitted to, and the one that they hold for.

@@ -291,6 +291,18 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::on_devices(std::shared_ptr<
     return found->second;
 }
 
+/// Megatron-LM of 2021-22 scattered what it sent to the next stage, Megatron-Core does not.
+std::shared_ptr<FrameworkProfile const> CaseBuilder::sending_parts(
+    std::shared_ptr<FrameworkProfile const> const& profile) {
+    auto const [found, is_new] = sending_parts_.try_emplace(profile.get());
+    if (is_new) {
+        FrameworkProfile early = *profile;
+        early.usual.sends = StageSends::parts;
+        found->second = std::make_shared<FrameworkProfile const>(std::move(early));
+    }
+    return found->second;
+}
+
 std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow const& row, TrainingCase& out) {
     if (!profile_.empty()) return framework_named(profile_);
     FamilyWord const named = family_of(row);
@@ -370,6 +382,7 @@ TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
     out.model = model_of(row, out.assumptions);
     out.cluster = cluster_of(row, out);
     out.framework = on_devices(framework_of(row, out), out.cluster->accelerator.generation);
+    if (out.framework->name == "megatron" && is_early_megatron(row)) out.framework = sending_parts(out.framework);
     plan_of(row, out);
     if (out.framework->releases && !out.release &&
         tells_releases_apart(timing_for(*out.framework, out.cluster->accelerator.generation, out.plan.precision)))

@@ -189,16 +189,6 @@ void apply_stages(TrainingRow const& row, TrainingCase& out) {
     plan.stage_layers = usual_stage_layers(*out.framework, out.model, plan);
 }
 
-/// Megatron-LM of 2021-22 sent each tensor-parallel rank's part of what lies whole on all of them, and the receivers
-/// gathered it over the links of their domain. Source: arXiv:2104.04473 sec. 4.1; p2p_communication.py of Megatron-LM
-/// 2.2 to 3.0 (scatter_gather_tensors_in_pipeline). Megatron-Core sends all of it.
-double scattered_share(ParallelPlan const& plan, ClusterSpec const& cluster) {
-    auto const parts = static_cast<double>(plan.tp);
-    double const gathered = (parts - 1) / parts;
-    return 1 / parts +
-           gathered * static_cast<double>(cluster.scale_out->bandwidth.value / cluster.scale_up.bandwidth.value);
-}
-
 }  // namespace
 
 void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
@@ -206,17 +196,6 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
     bool const overlaps = row.notes_have("MoE all-to-all overlap on") || row.notes_have("1F1B all-to-all overlap") ||
                           row.notes_have("EP comm overlap=on");
     if (overlaps && out.plan.ep > 1) out.plan.schedule = Schedule::overlapped;
-}
-
-void apply_sends(TrainingRow const& row, TrainingCase& out) {
-    ParallelPlan const& plan = out.plan;
-    bool const whole = plan.pp > 1 && plan.tp > 1 && plan.sequence_parallel == Switch::off && out.cluster->scale_out;
-    if (whole && out.framework->name == "megatron" && is_early_megatron(row))
-        out.sends_shown = scattered_share(plan, *out.cluster);
-}
-
-void show_of_sends(FrameworkTiming& timing, double share) {
-    timing.pp_overlap.value = 1 - share * (1 - timing.pp_overlap.value);
 }
 
 }  // namespace sextant

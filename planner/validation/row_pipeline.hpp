@@ -9,7 +9,5 @@ namespace sextant {
 
 /// Sets schedule, interleaving and the layers of each stage. Degrees of the plan are there already. @throws RowSkip.
 void apply_pipeline(TrainingRow const& row, TrainingCase& out);
-/// What a run showed of its sends between stages. @pre kernels are known.
-void apply_sends(TrainingRow const& row, TrainingCase& out);
 
 }  // namespace sextant

@@ -300,7 +300,6 @@ void plan_of(TrainingRow const& row, TrainingCase& out) {
     apply_pipeline(row, out);
     apply_sharding(row, out);
     apply_kernels(row, out);
-    apply_sends(row, out);
     apply_adapters(row, out);
     apply_scoring(row, out);
     if (auto const fault = find_fault(out.model, out.plan, out.workload))

@@ -99,12 +99,6 @@ std::optional<TrainPredictor::Predicted> TrainPredictor::with_more_sharding(Trai
 
 TrainPredictor::Predicted TrainPredictor::predict_case(TrainingRow const& row) {
     TrainingCase c = builder_.build(row);
-    if (c.sends_shown != 1) {
-        FrameworkProfile shown = *c.framework;
-        for (FrameworkTiming& timing : shown.timing)
-            show_of_sends(timing, c.sends_shown);
-        c.framework = std::make_shared<FrameworkProfile const>(std::move(shown));
-    }
     Predicted out{.prediction = {}, .work = model_flops_per_step(c.model, c.workload), .open = c.open_cell};
     RowPrediction& p = out.prediction;
     ClosedForm form(c.model, c.workload, *c.cluster, *c.framework, c.plan.precision);

@@ -46,7 +46,6 @@ struct TrainingCase {
     std::string memory_reason;  ///< the same for memory
     std::vector<std::string> assumptions;  ///< what the row does not state and was taken as usual
     Kinship kinship = Kinship::same;
-    double sends_shown = 1;         ///< of what the plan's sends between stages take, what this run's took
     bool network_is_stated = true;  ///< the one between nodes, by its name or its bandwidth
     bool zero_is_stated = true;
     OpenCell open_cell = OpenCell::none;  ///< what the row leaves blank that only time needs, and can do without
@@ -78,6 +77,7 @@ private:
     std::shared_ptr<ClusterSpec const> cluster_of(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_of(TrainingRow const& row, TrainingCase& out);
     /// With the memory constants of devices of this generation.
+    std::shared_ptr<FrameworkProfile const> sending_parts(std::shared_ptr<FrameworkProfile const> const& profile);
     std::shared_ptr<FrameworkProfile const> on_devices(std::shared_ptr<FrameworkProfile const> const& profile,
                                                        std::string const& generation);
     std::shared_ptr<FrameworkProfile const> family_profile(TrainingRow const& row, TrainingCase& out);
@@ -96,6 +96,7 @@ private:
     std::map<std::string, std::shared_ptr<FrameworkProfile const>> frameworks_;
     std::map<std::pair<FrameworkProfile const*, Release>, std::shared_ptr<FrameworkProfile const>> releases_;
     std::map<std::pair<FrameworkProfile const*, std::string>, std::shared_ptr<FrameworkProfile const>> generations_;
+    std::map<FrameworkProfile const*, std::shared_ptr<FrameworkProfile const>> sending_parts_;
 };
 
 /// The model of a row: from its columns, or from a preset of that name where columns are empty or the architecture
@@ -104,9 +105,6 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
 
 /// Fills plan, workload and the reasons of `out`; model, cluster and framework are there already. @throws RowSkip.
 void plan_of(TrainingRow const& row, TrainingCase& out);
-
-/// Constants under which so much of a send shows, of what shows under these.
-void show_of_sends(FrameworkTiming& timing, double share);
 
 /// True for Megatron's GPT of 2021-22: half precision, no fused attention.
 bool is_early_megatron(TrainingRow const& row);

@@ -2211,6 +2211,7 @@ class HardwareReportFrameworksUsual(Report):
     zero: Final[int]
     cp_mode: Final[str]
     pipelines: Final[str]
+    sends: Final[str]
 
 class HardwareReportFrameworksTiming(Report):
     generation: Final[str]

@@ -5,6 +5,7 @@
 #include "tests/fixtures.hpp"
 #include "tests/seeds.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace sextant;
@@ -221,6 +222,8 @@ TEST_CASE("framework JSON: what is written is read back") {
         CHECK(back.interval.rows == profile.interval.rows);
         CHECK(back.usual.zero == profile.usual.zero);
         CHECK(back.usual.layers == profile.usual.layers);
+        CHECK(back.usual.pipelines == profile.usual.pipelines);
+        CHECK(back.usual.sends == profile.usual.sends);
     }
 }
 

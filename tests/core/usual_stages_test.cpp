@@ -6,6 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 using namespace sextant;
@@ -100,9 +101,11 @@ TEST_CASE(
         CHECK(framework.usual.cp_mode == (gathers ? ContextParallel::all_gather : ContextParallel::ring));
         bool const plain = framework.name == "deepspeed" || framework.name == "nanotron";
         bool const none = copies || framework.name == "fsdp";
-        CHECK(framework.usual.pipelines == (none    ? Pipelines::none
-                                            : plain ? Pipelines::plain
-                                                    : Pipelines::interleaved));
+        CHECK(framework.usual.pipelines == (none                           ? Pipelines::none
+                                            : plain                        ? Pipelines::plain
+                                            : framework.name == "megatron" ? Pipelines::uneven
+                                                                           : Pipelines::interleaved));
+        CHECK((framework.usual.sends == StageSends::parts) == (framework.name == "deepspeed"));
     }
 }
 

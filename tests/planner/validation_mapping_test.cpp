@@ -850,22 +850,16 @@ TEST_CASE("Megatron of 2021-22 sent a rank's part of what lies whole on all, whi
     row.sequence_parallel = 0;
     TrainingCase const early = built(row);
     REQUIRE(early.plan.sequence_parallel == Switch::off);
-    double const links = early.cluster->scale_out->bandwidth.value / early.cluster->scale_up.bandwidth.value;
-    CHECK(early.sends_shown == Approx(1.0 / 8 + 7.0 / 8 * links));
-    FrameworkTiming timing = early.framework->timing.front();
-    timing.pp_overlap.value = 0.5;
-    show_of_sends(timing, early.sends_shown);
-    CHECK(1 - timing.pp_overlap.value == Approx(0.5 * early.sends_shown));
-    ClosedForm whole(early.model, early.workload, *early.cluster, *early.framework, early.plan.precision);
-    Seconds const all = whole.evaluate(early.plan, PipelineMethod::rounds).time;
+    CHECK(early.framework->usual.sends == StageSends::parts);
+    FrameworkProfile whole = *early.framework;
+    whole.usual.sends = StageSends::whole;
+    ClosedForm form(early.model, early.workload, *early.cluster, whole, early.plan.precision);
+    Seconds const all = form.evaluate(early.plan, PipelineMethod::rounds).time;
     Seconds const predicted = TrainPredictor().predict(row).time.value();
     CHECK(predicted < all);
     CHECK(predicted > 0.9 * all);
-    row.sequence_parallel = 1;  // sends parts anyway
-    CHECK(built(row).sends_shown == 1);
-    row.sequence_parallel = 0;
     row.precision = "BF16";  // Megatron-Core
-    CHECK(built(row).sends_shown == 1);
+    CHECK(built(row).framework->usual.sends == StageSends::whole);
 }
 
 TEST_CASE("products of a row in fp8 are those of its release; one that states none lies between") {

@@ -392,10 +392,10 @@ TEST_CASE("a send to the next stage is all of the hidden states, and a rank's to
     CHECK(form.assemble(form.price_shape(plan), plan).transfer == link.time(8'388'608 * units::B));
 }
 
-TEST_CASE("under DeepSpeed ranks send a part each to the next stage, and gather the parts") {
+TEST_CASE("under frameworks that send parts, ranks send one each to the next stage and gather them") {
     ClusterSpec const machine = cluster();
     FrameworkProfile framework = neutral_framework();
-    framework.name = "deepspeed";
+    framework.usual.sends = StageSends::parts;
     ModelSpec const model = model_of(1);
     ClosedForm form(model, workload, machine, framework, Precision::bf16);
     ParallelPlan plan{.dp = 2, .tp = 4, .pp = 2, .micro_batch = 2};

@@ -251,6 +251,7 @@ TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges an
     refused("\"by-cost\"", "\"by-costs\"",
             "usual.layers: unknown spread of layers 'by-costs'; did you mean 'by-cost'?");
     refused("\"zero\": 1", "\"zero\": 4", "usual.zero: is 4");
+    refused("\"zero\": 1", "\"zero\": 1, \"sends\": \"part\"", "usual.sends: unknown kind of sends 'part'");
     refused("\"zero\": 1", "\"zeros\": 1", "unknown key 'zeros'");
 }
 
