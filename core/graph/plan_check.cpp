@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace sextant {
 namespace {
@@ -186,6 +188,15 @@ Fault check_experts(Detail detail, ModelSpec const& model, ParallelPlan const& p
     return {};
 }
 
+/// What to do about chunks that cannot be of equal size.
+std::string instead_of_vpp(ModelSpec const& model, ParallelPlan const& plan) {
+    std::vector<std::int64_t> possible;
+    for (std::int64_t v = 2; v * plan.pp <= model.layer_count(); ++v)
+        if (traits_of(plan.schedule).takes_chunks(v) && can_split(model, plan.pp, v)) possible.push_back(v);
+    std::string const other = possible.empty() ? "" : fmt::format("vpp {}, or ", fmt::join(possible, ", "));
+    return fmt::format(" ({}state the layers of each chunk, --stage-layers)", other);
+}
+
 /// Schedule, stages and chunks.
 Fault check_schedule(Detail detail, ParallelPlan const& plan) {
     ScheduleTraits const& traits = traits_of(plan.schedule);
@@ -257,8 +268,10 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
             return fault(detail, PlanProblem::layers, "stage layers add up to {} ({} has {})", sum, model.name,
                          model.layer_count());
     } else if (!can_split(model, plan.pp, plan.vpp)) {
+        if (detail == Detail::problem) return PlanFault{PlanProblem::layers, {}};
         return fault(detail, PlanProblem::layers, "{} layers cannot be split into pp {} x vpp {} chunks{}",
-                     model.layer_count(), plan.pp, plan.vpp, plan.vpp > 1 ? " of equal size" : "");
+                     model.layer_count(), plan.pp, plan.vpp,
+                     plan.vpp > 1 ? " of equal size" + instead_of_vpp(model, plan) : "");
     }
     if (std::int64_t const tokens = plan.micro_batch * (workload.sequence / plan.cp); plan.loss_chunks > tokens)
         return fault(detail, PlanProblem::not_positive, "{} loss chunks of a microbatch that has {} tokens on a rank",

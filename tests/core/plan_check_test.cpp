@@ -89,7 +89,7 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
              p.schedule = Schedule::interleaved;
              p.vpp = 5;
          },
-         PlanProblem::layers, "equal size"},
+         PlanProblem::layers, "of equal size (vpp 2, 4, 8, or state"},
         {"chunks without interleaving", [](auto&, auto& p, auto&) { p.vpp = 2; }, PlanProblem::schedule, "interleaved"},
         {"interleaving without chunks", [](auto&, auto& p, auto&) { p.schedule = Schedule::interleaved; },
          PlanProblem::schedule, "vpp"},
