@@ -79,7 +79,7 @@ std::set<std::string> included_by(std::string const& path, ReadFile const& read)
         open.pop_back();
         std::smatch match;
         for (std::string line; std::getline(lines, line);) {
-            if (!std::regex_search(line, match, include_line)) continue;
+            if (line.find("include") == std::string::npos || !std::regex_search(line, match, include_line)) continue;
             if (match[1] == "<")
                 included.insert(match[2]);
             else if (seen.insert(match[2]).second)
