@@ -32,7 +32,8 @@ std::vector<Bytes> const& size_bands();
 
 /// 6 and 94 % quantiles of measured over predicted, by range, network and size band: of the entry's own held-out rows
 /// where a band has at least 30, else of all rows of that range on networks of its kind, in which every platform weighs
-/// the same; where fewer than five platforms have any, of all kinds. Widened to hold 1. `entry` is a platform or a class.
+/// the same; where fewer than five platforms have any, of all kinds. Widened to hold 1. `entry` is a platform or a
+/// class.
 std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows, std::string const& entry,
                                             NetworkPart part);
 

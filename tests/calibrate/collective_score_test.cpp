@@ -53,8 +53,8 @@ NetworkInterval interval(Scored const& scored, std::string const& entry) {
 
 TEST_CASE("intervals_from: five platforms of a kind speak for their kind, other kinds for what has none") {
     Scored scored;
-    for (auto const& [entry, ratio] : {std::pair{"a100-nvswitch", 1.1}, {"h100-nvswitch", 0.95},
-                                       {"h200-nvswitch", 1.02}, {"b200-nvswitch", 1.05}})
+    for (auto const& [entry, ratio] :
+         {std::pair{"a100-nvswitch", 1.1}, {"h100-nvswitch", 0.95}, {"h200-nvswitch", 1.02}, {"b200-nvswitch", 1.05}})
         scored.add(entry, ratio, 10);
     scored.add("gb-nvl72", 0.9, 40);
     scored.add("l40s-pcie", 2.5, 10);
