@@ -194,15 +194,21 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_named(std::string
 }
 
 /// A family's profile with memory constants of a version or machine that only some measured runs are of.
-std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_changed(
-    std::string const& name, std::string const& change, std::function<void(FrameworkMemory&)> const& apply) {
-    auto const [found, is_new] = frameworks_.try_emplace(name + " " + change);
+std::shared_ptr<FrameworkProfile const> CaseBuilder::changed(std::shared_ptr<FrameworkProfile const> const& profile,
+                                                             std::string_view change,
+                                                             std::function<void(FrameworkProfile&)> const& apply) {
+    auto const [found, is_new] = changed_.try_emplace({profile.get(), std::string(change)});
     if (is_new) {
-        FrameworkProfile changed = *framework_named(name);
-        apply(changed.memory);
-        found->second = std::make_shared<FrameworkProfile const>(std::move(changed));
+        FrameworkProfile copy = *profile;
+        apply(copy);
+        found->second = std::make_shared<FrameworkProfile const>(std::move(copy));
     }
     return found->second;
+}
+
+std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_changed(
+    std::string const& name, std::string const& change, std::function<void(FrameworkMemory&)> const& apply) {
+    return changed(framework_named(name), change, [&](FrameworkProfile& profile) { apply(profile.memory); });
 }
 
 /// nanotron as it was for those runs of the Ultra-Scale Playbook that say "after_pp_fix=False": a pipeline holds no
@@ -274,33 +280,19 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_of(TrainingRow co
     if (!profile->releases) return profile;
     bool const as_given = !profile_.empty() && !out.release;
     Release const release = as_given ? profile->releases->at : profile->releases->of_step(out.release);
-    auto const [found, is_new] = releases_.try_emplace({profile.get(), release});
-    if (is_new) {
-        FrameworkProfile moved = *profile;
-        move_to(moved, release);
-        found->second = std::make_shared<FrameworkProfile const>(std::move(moved));
-    }
-    return found->second;
+    return changed(profile, name_of(release), [&](FrameworkProfile& moved) { move_to(moved, release); });
 }
 
 std::shared_ptr<FrameworkProfile const> CaseBuilder::on_devices(std::shared_ptr<FrameworkProfile const> const& profile,
                                                                 std::string const& generation) {
     if (profile->memory_on.empty()) return profile;
-    auto const [found, is_new] = generations_.try_emplace({profile.get(), generation});
-    if (is_new) found->second = std::make_shared<FrameworkProfile const>(on_generation(*profile, generation));
-    return found->second;
+    return changed(profile, generation, [&](FrameworkProfile& own) { own = on_generation(own, generation); });
 }
 
 /// Megatron-LM of 2021-22 scattered what it sent to the next stage, Megatron-Core does not.
 std::shared_ptr<FrameworkProfile const> CaseBuilder::sending_parts(
     std::shared_ptr<FrameworkProfile const> const& profile) {
-    auto const [found, is_new] = sending_parts_.try_emplace(profile.get());
-    if (is_new) {
-        FrameworkProfile early = *profile;
-        early.usual.sends = StageSends::parts;
-        found->second = std::make_shared<FrameworkProfile const>(std::move(early));
-    }
-    return found->second;
+    return changed(profile, "sends parts", [](FrameworkProfile& early) { early.usual.sends = StageSends::parts; });
 }
 
 std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow const& row, TrainingCase& out) {

@@ -76,8 +76,12 @@ private:
     [[nodiscard]] RowMachine machine_of(TrainingRow const& row) const;
     std::shared_ptr<ClusterSpec const> cluster_of(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_of(TrainingRow const& row, TrainingCase& out);
-    /// With the memory constants of devices of this generation.
+    /// The profile with a change, made once. `change` names it among all changes of that profile.
+    std::shared_ptr<FrameworkProfile const> changed(std::shared_ptr<FrameworkProfile const> const& profile,
+                                                    std::string_view change,
+                                                    std::function<void(FrameworkProfile&)> const& apply);
     std::shared_ptr<FrameworkProfile const> sending_parts(std::shared_ptr<FrameworkProfile const> const& profile);
+    /// With the memory constants of devices of this generation.
     std::shared_ptr<FrameworkProfile const> on_devices(std::shared_ptr<FrameworkProfile const> const& profile,
                                                        std::string const& generation);
     std::shared_ptr<FrameworkProfile const> family_profile(TrainingRow const& row, TrainingCase& out);
@@ -94,9 +98,7 @@ private:
     std::optional<ClusterSpec> own_machine_;
     std::map<std::string, RowMachine> clusters_;
     std::map<std::string, std::shared_ptr<FrameworkProfile const>> frameworks_;
-    std::map<std::pair<FrameworkProfile const*, Release>, std::shared_ptr<FrameworkProfile const>> releases_;
-    std::map<std::pair<FrameworkProfile const*, std::string>, std::shared_ptr<FrameworkProfile const>> generations_;
-    std::map<FrameworkProfile const*, std::shared_ptr<FrameworkProfile const>> sending_parts_;
+    std::map<std::pair<FrameworkProfile const*, std::string>, std::shared_ptr<FrameworkProfile const>> changed_;
 };
 
 /// The model of a row: from its columns, or from a preset of that name where columns are empty or the architecture

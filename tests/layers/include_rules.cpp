@@ -70,20 +70,27 @@ std::string code_alone(std::string_view text) {
 
 }  // namespace
 
+std::optional<Include> include_on(std::string const& line) {
+    static std::regex const include_line(R"re(^\s*#\s*include\s*(["<])([^">]+)[">])re");
+    if (line.find("include") == std::string::npos) return std::nullopt;  // most lines, and a regex takes long
+    std::smatch match;
+    if (!std::regex_search(line, match, include_line)) return std::nullopt;
+    return Include{.is_ours = match[1] == "\"", .name = match[2]};
+}
+
 std::set<std::string> included_by(std::string const& path, ReadFile const& read) {
-    static std::regex const include_line(R"re(^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">])re");
     std::set<std::string> seen{path};
     std::set<std::string> included;
     for (std::vector<std::string> open{path}; !open.empty();) {
         std::istringstream lines(read(open.back()));
         open.pop_back();
-        std::smatch match;
         for (std::string line; std::getline(lines, line);) {
-            if (line.find("include") == std::string::npos || !std::regex_search(line, match, include_line)) continue;
-            if (match[1] == "<")
-                included.insert(match[2]);
-            else if (seen.insert(match[2]).second)
-                open.push_back(match[2]);
+            auto const include = include_on(line);
+            if (!include) continue;
+            if (!include->is_ours)
+                included.insert(include->name);
+            else if (seen.insert(include->name).second)
+                open.push_back(include->name);
         }
     }
     return included;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -9,6 +10,14 @@ namespace sextant::layers {
 
 /// The text of a file of the project; empty if there is none. Paths are relative to the project's root, with '/'.
 using ReadFile = std::function<std::string(std::string const& path)>;
+
+struct Include {
+    bool is_ours = false;  ///< in quotation marks
+    std::string name;
+};
+
+/// What a line includes, if anything.
+std::optional<Include> include_on(std::string const& line);
 
 /// What a file includes in angle brackets, itself or through files of the project.
 std::set<std::string> included_by(std::string const& path, ReadFile const& read);

@@ -1,5 +1,7 @@
 #include "tests/layers/layer_rules.hpp"
 
+#include "tests/layers/include_rules.hpp"
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -107,7 +109,6 @@ std::vector<std::string> faults_of(std::string_view path, std::string_view text)
     auto const layer =
         std::find_if(layers().begin(), layers().end(), [&](Layer const& l) { return lies_in(path, l.folder); });
     if (layer == layers().end()) return faults;
-    static std::regex const include_line(R"re(^\s*#\s*include\s*(["<])([^">]+)[">].*)re");
     static std::regex const talks(
         R"re(\b(std::cout|std::cerr|std::clog|printf|fprintf|puts|fmt::print|std::exit|std::getenv|getenv)\b)re");
     bool const quiet = layer->folder != "cli" && layer->folder != "kernels";
@@ -120,14 +121,13 @@ std::vector<std::string> faults_of(std::string_view path, std::string_view text)
         std::string const where = std::string(path) + ":" + std::to_string(number) + ": ";
         if (line.starts_with("#pragma once")) guarded = true;
         std::smatch match;
-        if (std::regex_match(line, match, include_line)) {
-            std::string const include = match[2];
-            if (include.find("../") != std::string::npos) {
-                faults.push_back(where + "\"" + include + "\" goes upwards");
+        if (auto const include = include_on(line)) {
+            if (include->name.find("../") != std::string::npos) {
+                faults.push_back(where + "\"" + include->name + "\" goes upwards");
                 continue;
             }
-            if (match[1] == "\"") check_own_include(*layer, include, where, faults);
-            check_foreign_include(path, include, where, faults);
+            if (include->is_ours) check_own_include(*layer, include->name, where, faults);
+            check_foreign_include(path, include->name, where, faults);
         } else if (std::string const code = code_of(line); quiet && std::regex_search(code, match, talks)) {
             faults.push_back(where + "nothing below cli prints, exits or reads the environment ('" + match.str() +
                              "')");
@@ -138,11 +138,9 @@ std::vector<std::string> faults_of(std::string_view path, std::string_view text)
 }
 
 std::string first_include(std::string_view text) {
-    static std::regex const include_line(R"re(^\s*#\s*include\s*["<]([^">]+)[">].*)re");
     std::istringstream lines{std::string(text)};
-    std::smatch match;
     for (std::string line; std::getline(lines, line);)
-        if (std::regex_match(line, match, include_line)) return match[1];
+        if (auto const include = include_on(line)) return include->name;
     return {};
 }
 
