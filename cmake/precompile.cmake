@@ -1,7 +1,8 @@
 # sextant_precompile(TARGET FIRST): what nearly every source includes of the standard library and fmt is read once for all
 # targets with the options of FIRST (which is TARGET the first time). Reading it was a third of the compiler's time.
 # <filesystem> is not among them: std::quoted, which comes with it, hides our own.
-# tests/layers checks that each file still includes what it uses.
+# tests/layers checks that each file still includes what it uses. The tests read their own: SEXTANT_SOURCE_DIR would keep
+# ccache from what another clone compiled.
 set(precompiled_headers
   <algorithm> <array> <charconv> <cmath> <cstdint> <functional> <map> <memory> <numeric> <optional> <set> <span> <sstream>
   <string> <string_view> <vector> <fmt/format.h>)
