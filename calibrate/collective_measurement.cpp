@@ -54,6 +54,8 @@ public:
             if (!row.measured) throw RowSkip("no time is stated");
             auto const machine = machine_of(row.machine);
             if (machine->group.size < 2) throw RowSkip("over one rank: nothing is communicated");
+            if (machine->is_borrowed)
+                throw RowSkip(machine->assumptions.front() + ": name a cluster file that has it (--cluster)");
             if (machine->group.bridged)
                 throw RowSkip(
                     "two ranks with links of their own (pair_bandwidth and pair_efficiency of the cluster file "

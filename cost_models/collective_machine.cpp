@@ -2,6 +2,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "cost_models/borrowed_network.hpp"
 #include "cost_models/collective_row.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +21,8 @@ struct UpWord {
 
 /// The first word that is found decides; a cell with none of them says nothing of the kind.
 constexpr std::array up_words{UpWord{"nvswitch", ScaleUpKind::switched},
+                              UpWord{"nvl32", ScaleUpKind::switched},
+                              UpWord{"nvl36", ScaleUpKind::switched},
                               UpWord{"nvl72", ScaleUpKind::switched},
                               UpWord{"mesh", ScaleUpKind::mesh},
                               UpWord{"all-to-all", ScaleUpKind::mesh},
@@ -52,6 +55,15 @@ std::string_view network_in(std::string const& inter) {
     for (std::string_view const word : {"omni-path", "omnipath", "opa"})
         if (has_word(inter, word)) return "omni-path";
     return {};
+}
+
+/// What adapters carry that can carry both: the usual network of the device, where it is one of them.
+std::string_view network_of_adapters(ClusterSpec const& usual, CollectiveMachine& out) {
+    bool const is_infiniband = usual.scale_out && usual.scale_out->kind == "infiniband";
+    std::string_view const kind = is_infiniband ? "infiniband" : "roce";
+    out.assumptions.push_back(
+        fmt::format("adapters for InfiniBand and RoCE carry {}, as is usual for {}", kind, usual.accelerator.name));
+    return kind;
 }
 
 /// Whether the cell says that the links of a rack join the nodes: NVLink goes before a network that is named with it.
@@ -87,16 +99,38 @@ void keep_bridged(CollectiveMachineRow const& row, std::vector<ClusterSpec const
     out.assumptions.emplace_back("NVLink of pairs is left out: PCIe joins more than two");
 }
 
-std::vector<ClusterSpec const*> clusters_of(CollectiveMachineRow const& row, CollectiveMachine& to) {
+/// The device's usual machine with its accelerators joined as the row says, for which there is no profile.
+ClusterSpec joined_as_stated(CollectiveMachineRow const& row, ClusterSpec const& usual, ScaleUpKind kind,
+                             CollectiveMachine& to) {
+    constexpr std::int64_t board = 4;  // accelerators that direct links of NVLink join
+    auto out = joined_otherwise(usual, kind, std::max(board, row.gpus_per_node));
+    if (!out)
+        throw RowSkip(
+            fmt::format("no profile for {} joined by '{}'", usual.accelerator.name, row.intra_link.substr(0, 60)));
+    to.is_borrowed = true;
+    to.assumptions.push_back(
+        fmt::format("{} with its accelerators joined by {}, which no profile has", usual.name, name_of(kind)));
+    out->name += fmt::format(" ({})", name_of(kind));
+    return *std::move(out);
+}
+
+std::vector<ClusterSpec const*> clusters_of(CollectiveMachineRow const& row, std::optional<ClusterSpec>& borrowed,
+                                            CollectiveMachine& to) {
     AcceleratorProfile const* const accelerator = known_accelerator(row.gpu);
     if (accelerator == nullptr) throw RowSkip(fmt::format("no profile for device '{}'", row.gpu.substr(0, 60)));
     std::optional<ScaleUpKind> const kind = stated_scale_up(row.intra_link);
+    ClusterSpec const* usual = nullptr;
     std::vector<ClusterSpec const*> out;
-    for (ClusterSpec const& cluster : all_clusters())
-        if (cluster.accelerator.name == accelerator->name && (!kind || cluster.scale_up.kind == *kind))
-            out.push_back(&cluster);
-    if (out.empty())
-        throw RowSkip(fmt::format("no profile for {} joined by '{}'", accelerator->name, row.intra_link.substr(0, 60)));
+    for (ClusterSpec const& cluster : all_clusters()) {
+        if (cluster.accelerator.name != accelerator->name) continue;
+        if (usual == nullptr) usual = &cluster;
+        if (!kind || cluster.scale_up.kind == *kind) out.push_back(&cluster);
+    }
+    if (usual == nullptr) throw RowSkip(fmt::format("no profile for machines of {}", accelerator->name));
+    if (out.empty()) {
+        borrowed = joined_as_stated(row, *usual, *kind, to);
+        return {&*borrowed};
+    }
     keep_bridged(row, out, to);
     return out;
 }
@@ -202,15 +236,34 @@ ClusterSpec const* usual_with(StatedRate const& rate, std::vector<ClusterSpec co
     return nullptr;
 }
 
+/// The device's usual machine with a network of this kind, which no profile has with it, at the rate that the row
+/// states.
+ClusterSpec with_borrowed_network(ClusterSpec const& usual, std::string_view kind, CollectiveMachineRow const& row,
+                                  CollectiveMachine& out) {
+    ClusterSpec const* const other = cluster_with_network(kind, usual.accelerator);
+    if (other == nullptr || !StatedRate(row).is_stated())
+        throw RowSkip(fmt::format("no profile for {} with {} between nodes{}", usual.accelerator.name, kind,
+                                  other == nullptr ? "" : " (state its rate in inter_link, as '8x400G RoCE')"));
+    ClusterSpec cluster = with_network_of(usual, *other);
+    cluster.name += fmt::format(" ({})", kind);
+    BytesPerSecond const rate = StatedRate(row).reached(cluster);
+    cluster.scale_out->bandwidth = {.value = rate, .basis = Basis::datasheet, .source = "stated with the measurement"};
+    out.rate = NetworkRate::of_row;
+    out.is_borrowed = true;
+    out.assumptions.push_back(
+        fmt::format("{} at the stated rate, which no profile has with {}, with the constants of "
+                    "its class",
+                    kind, usual.accelerator.name));
+    return cluster;
+}
+
 /// One of those with this network, best with the stated rate.
 ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std::string_view kind,
                          CollectiveMachineRow const& row, CollectiveMachine& out) {
     std::vector<ClusterSpec const*> of_kind;
     for (ClusterSpec const* const cluster : candidates)
         if (cluster->scale_out && cluster->scale_out->kind == kind) of_kind.push_back(cluster);
-    if (of_kind.empty())
-        throw RowSkip(
-            fmt::format("no profile for {} with {} between nodes", candidates.front()->accelerator.name, kind));
+    if (of_kind.empty()) return with_borrowed_network(*candidates.front(), kind, row, out);
     StatedRate const rate(row);
     if (!rate.is_stated()) {
         out.assumptions.emplace_back("rate between nodes as usual for the device");
@@ -240,6 +293,15 @@ bool are_trays_of_one_rack(CollectiveMachineRow const& row, std::string const& i
     return says_no_network && std::all_of(candidates.begin(), candidates.end(), [&](ClusterSpec const* cluster) {
                return is_tray(row, *cluster) && row.nodes * row.gpus_per_node <= cluster->domain_size;
            });
+}
+
+/// Reductions in the switches between nodes, which the row names: the network then carries each byte once each way.
+void add_switch_reduction(ScaleOutNetwork& network, CollectiveMachine& out) {
+    if (network.in_network_reduction_efficiency) return;
+    constexpr double reached = 0.9;  // assumed: as rings reach of the same ports
+    network.in_network_reduction_efficiency = {
+        .value = reached, .basis = Basis::assumed, .source = "as rings reach of the same ports"};
+    out.assumptions.emplace_back("reductions in the switches between nodes reach 0.9 of the ports");
 }
 
 /// Nodes that a network joins.
@@ -296,10 +358,11 @@ bool leaves_out_nvls(std::string_view nccl_algo) {
 CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpec const* profile) {
     CollectiveMachine out;
     std::int64_t const ranks = row.nodes * row.gpus_per_node;
+    std::optional<ClusterSpec> borrowed;
     std::vector<ClusterSpec const*> const candidates =
-        profile != nullptr ? std::vector<ClusterSpec const*>{profile} : clusters_of(row, out);
+        profile != nullptr ? std::vector<ClusterSpec const*>{profile} : clusters_of(row, borrowed, out);
     std::string const inter = lower_case(row.inter_link);
-    std::string_view const network = network_in(inter);
+    std::string_view network = network_in(inter);
     bool const says_rack = row.nodes > 1 && names_rack(inter, network);
     bool const in_trays = row.nodes > 1 && are_trays_of_one_rack(row, inter, candidates);
     out.cluster = *candidates.front();
@@ -312,6 +375,7 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
         out.group = place_group(ranks, 1, out.cluster, ranks);
     } else {
         if (profile == nullptr) {
+            if (network.empty() && names_rdma_adapters(inter)) network = network_of_adapters(*candidates.front(), out);
             if (network.empty() && inter.empty())
                 throw RowSkip(
                     "network between nodes is not stated (column inter_link: its kind, or NVLink in a rack; or "
@@ -324,8 +388,7 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
         }
         place_on_network(row, network, out);
     }
-    if (out.group.domains > 1 && has_any(inter, sharp_words) && !out.cluster.scale_out->in_network_reduction_efficiency)
-        out.assumptions.emplace_back("no reduction in the switches between nodes: no profile says what it reaches");
+    if (out.group.domains > 1 && has_any(inter, sharp_words)) add_switch_reduction(*out.cluster.scale_out, out);
     if (says_without_nvls(lower_case(row.intra_link + " " + row.inter_link))) {
         out.without_reduction = out.cluster.scale_up.in_network_reduction_efficiency.has_value();
         out.cluster.scale_up.in_network_reduction_efficiency.reset();

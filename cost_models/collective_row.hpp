@@ -62,6 +62,7 @@ struct CollectiveMachine {
     std::vector<std::string> assumptions;
     NetworkRate rate = NetworkRate::of_profile;
     bool without_reduction = false;  ///< in the switch, as the row says of a cluster that has it
+    bool is_borrowed = false;        ///< no profile has the networks that the row names with its device
 };
 
 /// Whether these algorithms ("Ring", "^NVLS", "allreduce:tree,ring") are without NVLS for an all-reduce.

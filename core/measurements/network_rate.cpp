@@ -4,6 +4,7 @@
 #include "core/text.hpp"
 #include "core/words.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -35,6 +36,8 @@ constexpr std::array kind_words{
     KindWord{"roce", "roce"},
     KindWord{"rocev", "roce"},
     KindWord{"spectrum-x", "roce"},
+    KindWord{"thor", "roce"},
+    KindWord{"pollara", "roce"},
     KindWord{"efa", "efa"},
     KindWord{"efav", "efa"},
     KindWord{"slingshot", "slingshot"},
@@ -115,10 +118,22 @@ std::string with_counts_apart(std::string_view text) {
 }  // namespace
 
 std::string_view stated_network_kind(std::string_view text) {
+    constexpr double least_of_rdma = 200;  // Gbit/s of a port that TCP does not fill (assumed)
     std::string const words = with_counts_apart(lower_case(text));
-    for (KindWord const& known : kind_words)
-        if (has_word(words, known.word)) return known.kind;
+    for (KindWord const& known : kind_words) {
+        if (!has_word(words, known.word)) continue;
+        bool const is_tcp = known.kind != "ethernet" || words.find("tcp") != std::string::npos;
+        StatedNetworkRate const rate = is_tcp ? StatedNetworkRate{} : stated_network_rate(text);
+        return rate.of != RateOf::node && rate.gbps >= least_of_rdma ? "roce" : known.kind;
+    }
     return {};
+}
+
+bool names_rdma_adapters(std::string_view text) {
+    constexpr std::array either{std::string_view("rdma"), std::string_view("connectx"),  std::string_view("cx"),
+                                std::string_view("mlx"),  std::string_view("bluefield"), std::string_view("bf")};
+    std::string const words = with_counts_apart(lower_case(text));
+    return std::any_of(either.begin(), either.end(), [&](std::string_view word) { return has_word(words, word); });
 }
 
 StatedNetworkRate stated_network_rate(std::string_view text) {

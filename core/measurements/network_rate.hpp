@@ -23,9 +23,13 @@ struct StatedNetworkRate {
 StatedNetworkRate stated_network_rate(std::string_view text);
 
 /// The kind of network between nodes that a text names, as `ScaleOutNetwork` calls it: "8xNDR", "RoCEv2", "EFAv2",
-/// "100GbE", "GPUDirect-TCPXO"; empty: none of those known. What runs over Ethernet goes before it ("8x400GbE RoCEv2").
+/// "100GbE", "GPUDirect-TCPXO"; empty: none of those known. What runs over Ethernet goes before it ("8x400GbE RoCEv2"),
+/// and ports of 200 Gbit/s and more carry RoCE unless TCP is named ("8x400GbE").
 /// Omni-Path is left out: the one table of training steps over it is what the constants of `deepspeed` were fitted to,
 /// with the usual network of its devices.
 std::string_view stated_network_kind(std::string_view text);
+
+/// Whether a text names adapters that carry InfiniBand as well as RoCE: "8x CX7 400G", "BF3", "4 x 200 Gbps RDMA".
+bool names_rdma_adapters(std::string_view text);
 
 }  // namespace sextant
