@@ -75,6 +75,15 @@ double gbps_of_unit(std::string_view unit) {
     return of.starts_with("B/") || of.starts_with("Bp") ? 8 * scale : scale;
 }
 
+/// Whether a text in lower case begins with the name of a port of InfiniBand ("hdr nics"): "10 gigabit" counts none.
+bool is_port_name(std::string_view text) {
+    return std::any_of(port_names.begin(), port_names.end(), [&](PortName const& port) {
+        if (port.gbps <= 1 || !text.starts_with(port.name)) return false;
+        std::string_view const behind = text.substr(port.name.size());
+        return behind.empty() || !(is_letter(behind[0]) || is_digit(behind[0]));
+    });
+}
+
 struct Number {
     double value = 0;
     std::size_t end = 0;  ///< of it and the blanks behind it
@@ -149,8 +158,12 @@ StatedNetworkRate stated_network_rate(std::string_view text) {
             ++end;
         constexpr std::array ports{std::string_view("ports"), std::string_view("nics"), std::string_view("hcas"),
                                    std::string_view("adapters"), std::string_view("rails")};
-        bool const counts = is_one_of(ports, std::string_view(words).substr(number->end, end - number->end));
-        if (out.ports == 0 && (counts || behind_times(part, number->end))) out.ports = number->value;
+        std::string_view const counted = std::string_view(words).substr(number->end, end - number->end);
+        bool const counts = is_one_of(ports, counted) || is_port_name(std::string_view(words).substr(number->end));
+        bool const behind_name = at > 0 && (words[at - 1] == 'x' || words[at - 1] == '*');  // "NDR200 x4"
+        bool const has_unit = gbps_of_unit(part.substr(number->end, end - number->end)) > 0;
+        if (out.ports == 0 && (counts || behind_times(part, number->end) || (behind_name && !has_unit)))
+            out.ports = number->value;
         bool const is_list = end > number->end && part[end - 1] == '/';  // "10Gb/25Gb/100Gb Ethernet": what it can do
         out.gbps = is_list ? 0 : number->value * gbps_of_unit(part.substr(number->end, end - number->end));
         if (is_list) return out;

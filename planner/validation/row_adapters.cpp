@@ -37,9 +37,9 @@ Usual usual_of(TrainingRow const& row) {
     return {16, attention_targets(), "usual for LoRA"};
 }
 
-/// What a row says of its adapters may stand in its name, its framework and its notes.
-std::array<std::string, 3> texts_of(TrainingRow const& row) {
-    return {lower_case(row.notes), lower_case(row.model), lower_case(row.framework)};
+/// What a row says of its adapters may stand in its name, its framework, its notes and with its precision.
+std::array<std::string, 4> texts_of(TrainingRow const& row) {
+    return {lower_case(row.notes), lower_case(row.model), lower_case(row.framework), lower_case(row.precision)};
 }
 
 /// The ranks of latent attention are called so, too: "q_lora 1536", "kv_lora 512", "q-lora-rank".
@@ -144,9 +144,9 @@ void apply_adapters(TrainingRow const& row, TrainingCase& out) {
     if (!rank || (!on_attention && !on_all))
         out.assumptions.push_back(fmt::format("adapters of rank {} on {} as in {}", adapters.rank,
                                               targets_text(adapters.targets), usual.source));
-    if (say({"qlora", "q-lora", "nf4", "4-bit", "4bit"}))
+    if (say({"qlora", "q-lora", "nf4", "4-bit", "4bit", "int4"}))
         adapters.base = BaseWeights::nf4;
-    else if (say({"load_in_8bit", "8-bit base", "int8 base", "llm.int8"}))
+    else if (say({"load_in_8bit", "8-bit base", "int8", "int8 base", "llm.int8"}))
         adapters.base = BaseWeights::int8;
     else if (is_mlperf_adapters(row) && out.plan.precision == Precision::fp8)
         adapters.base = BaseWeights::fp8;  // fp8_params of the reference's configuration

@@ -5,6 +5,8 @@
 #include "core/text.hpp"
 #include "planner/validation/training_case.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -256,8 +258,11 @@ ModelSpec from_preset(TrainingRow const& row, ModelSpec model, std::vector<std::
     }
     if (!is_complete(row) && !is_mixture(row)) assumptions.emplace_back("dimensions of the preset of that name");
     std::int64_t const sequence = TrainingRow::need(row.seq_len, "seq_len");
-    if (model.position == PositionKind::learned && model.max_positions < sequence)
-        throw RowSkip("sequence is longer than the preset's learned positions");
+    if (model.position == PositionKind::learned && model.max_positions < sequence) {
+        model.max_positions = model.position_rows = sequence;
+        assumptions.push_back(
+            fmt::format("learned positions for {} tokens, more than the preset of that name has", sequence));
+    }
     if (row.notes_have("w/o MTP") || row.notes_have("without MTP")) model.mtp_modules = 0;
     return model;
 }
@@ -293,8 +298,9 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
         throw RowSkip("mixture of experts with dimensions not stated and no preset of that name");
     if (!row.layers && !row.hidden) throw RowSkip("model dimensions are not stated and no preset has that name");
     if (!usable) return beside_preset(row, preset, assumptions);
-    if (row.head_dim) return from_columns(row, assumptions);
     TrainingRow filled = row;
+    if (!row.tied_embed) filled.tied_embed = preset->tied_embeddings ? 1 : 0;
+    if (row.head_dim) return from_columns(filled, assumptions);
     filled.head_dim = preset->attention.head_dim;
     if (*filled.head_dim * preset->attention.heads != preset->hidden)
         assumptions.push_back(fmt::format("head_dim {} of the preset of that name", *filled.head_dim));

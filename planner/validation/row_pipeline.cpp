@@ -9,6 +9,7 @@
 #include "planner/validation/pipeline_layout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <numeric>
@@ -76,11 +77,29 @@ std::vector<std::int64_t> layout_in_notes(TrainingRow const& row, TrainingCase c
 /// The schedule that a row names as a plan would, with any punctuation, and a remark in parentheses behind it ("ZBH1",
 /// "DualPipe (DeepSeek)").
 std::optional<Schedule> named_schedule(std::string const& name) {
-    std::string const wanted = letters_and_digits(std::string_view(name).substr(0, name.find('(')));
-    for (Schedule const schedule : {Schedule::overlapped, Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,
-                                    Schedule::zb_v, Schedule::dualpipe, Schedule::dualpipe_v})
-        if (wanted == letters_and_digits(name_of(schedule))) return schedule;
-    if (wanted == "zerobubble" || wanted == "zb") return Schedule::zb_h1;
+    struct OtherName {
+        std::string_view name;
+        Schedule schedule;
+    };
+    // PyTorch's classes, and those of the zero-bubble papers: ZB-1p and ZB-2p hold as much as ZB-H1 and ZB-H2.
+    constexpr std::array others{OtherName{"zb1p", Schedule::zb_h1},
+                                OtherName{"zb2p", Schedule::zb_h2},
+                                OtherName{"schedulezbvzerobubble", Schedule::zb_v},
+                                OtherName{"zbvzerobubble", Schedule::zb_v},
+                                OtherName{"bfs", Schedule::breadth_first},
+                                OtherName{"loopedbfs", Schedule::breadth_first},
+                                OtherName{"zerobubble", Schedule::zb_h1},
+                                OtherName{"zb", Schedule::zb_h1}};
+    auto const begin = std::min(name.find('('), name.size());
+    std::string const wanted = letters_and_digits(std::string_view(name).substr(0, begin));
+    std::string const remark = letters_and_digits(std::string_view(name).substr(begin));
+    for (std::string const& word : {remark, wanted}) {
+        for (Schedule const schedule : {Schedule::overlapped, Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,
+                                        Schedule::zb_v, Schedule::dualpipe, Schedule::dualpipe_v})
+            if (word == letters_and_digits(name_of(schedule))) return schedule;
+        for (OtherName const& other : others)
+            if (word == other.name) return other.schedule;
+    }
     return {};
 }
 
@@ -158,15 +177,17 @@ void apply_stages(TrainingRow const& row, TrainingCase& out) {
         return std::any_of(words.begin(), words.end(),
                            [&](std::string_view word) { return schedule.find(word) != std::string::npos; });
     };
-    bool const known = schedule.empty() || schedule == "-" ||
-                       has_one_of({"1f1b", "interleav", "gpipe", "afab", "dapple", "flush", "default", "none",
-                                   "virtual", "vpp", "one-forward"});
+    bool const known =
+        schedule.empty() || schedule == "-" ||
+        has_one_of({"1f1b", "interleav", "gpipe", "afab", "dapple", "flush", "default", "none", "virtual", "vpp",
+                    "one-forward", "fill-drain", "fill drain", "all-forward", "all forward", "circular"});
     if (!known || has_one_of({"vocab", "interlaced", "zero", "zb", "dualpipe", "bidirectional"}))
         throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
-    if (has_one_of({"gpipe", "afab"})) plan.schedule = Schedule::gpipe;
+    if (has_one_of({"gpipe", "afab", "fill-drain", "fill drain", "all-forward", "all forward"}))
+        plan.schedule = Schedule::gpipe;
     plan.vpp = std::max<std::int64_t>(1, row.vpp.value_or(1));
     bool const interleaved =
-        has_one_of({"interleaved", "virtual", "vpp"}) && !has_one_of({"non-interleav", "noninterleav"});
+        has_one_of({"interleaved", "virtual", "vpp", "circular"}) && !has_one_of({"non-interleav", "noninterleav"});
     // The runs of Megatron-LM's README overlap the sends of a pipeline ("enabled by default"), which arguments.py turns
     // off where nothing is interleaved.
     bool const by_source =

@@ -1,7 +1,10 @@
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/graph/usual_stages.hpp"
+#include "core/is_one_of.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "planner/validation/row_adapters.hpp"
 #include "planner/validation/row_pipeline.hpp"
 #include "planner/validation/row_spelling.hpp"
@@ -9,6 +12,7 @@
 #include "planner/validation/training_case.hpp"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +20,12 @@ namespace sextant {
 namespace {
 
 bool is_gpt(ModelSpec const& model) { return model.norm == NormKind::layer && model.position == PositionKind::learned; }
+
+/// Models with layer norms in fp16 are older than fused attention in DeepSpeed's Megatron, as GPT-NeoX-20B.
+bool predates_flash(TrainingCase const& c) {
+    return c.model.norm == NormKind::layer &&
+           (c.model.position == PositionKind::learned || c.plan.precision == Precision::fp16);
+}
 
 bool is_megatron_test(TrainingRow const& row) { return row.source_id.starts_with("megatron-ci"); }
 
@@ -32,8 +42,9 @@ bool shards_weights(TrainingCase const& c) { return c.framework->usual.zero == 3
 /// Replicas alone: each accelerator holds the model, or a shard of its state.
 bool is_only_replicated(TrainingRow const& row, TrainingCase const& c) {
     bool const shards_state = row.zero_stage.value_or(0) > 0 && c.framework->name != "megatron";
-    return row.zero_stage.value_or(0) == 3 || shards_weights(c) || shards_state || row.framework_has("ddp") ||
-           row.framework_has("flash-attn training code");
+    bool const has_no_other = c.framework->usual.pipelines == Pipelines::none;
+    return row.zero_stage.value_or(0) == 3 || shards_weights(c) || shards_state || has_no_other ||
+           row.framework_has("ddp") || row.framework_has("flash-attn training code");
 }
 
 /// tp and pp, which a row may leave out where the rest of it tells: what the accelerators and the other degrees leave,
@@ -53,9 +64,8 @@ std::pair<std::int64_t, std::int64_t> model_degrees(TrainingRow const& row, std:
     }
     if (gpus == 1) return {1, 1};
     if (is_only_replicated(row, out)) {
-        out.assumptions.emplace_back(both_open
-                                         ? "tp and pp 1 where only sharded data parallelism is stated"
-                                         : fmt::format("{} 1 where only sharded data parallelism is stated", open));
+        out.assumptions.emplace_back(both_open ? "tp and pp 1 where only data parallelism is stated"
+                                               : fmt::format("{} 1 where only data parallelism is stated", open));
     } else if (!both_open) {
         out.assumptions.emplace_back(fmt::format("{} 1 where only {} is stated", open, row.tp ? "tp" : "pp"));
         out.has_to_fit = fmt::format("{} is not stated, and the model does not fit with 1", open);
@@ -73,6 +83,13 @@ void apply_degrees(TrainingRow const& row, TrainingCase& out) {
     std::tie(plan.tp, plan.pp) = model_degrees(row, gpus, out);
     plan.cp = row.cp ? TrainingRow::need(row.cp, "cp") : 1;
     plan.ep = row.ep ? TrainingRow::need(row.ep, "ep") : 1;
+    // All that DeepSpeed has.
+    bool const by_heads =
+        out.framework->name == "deepspeed" || row.framework_has("ulysses") || row.notes_have("lysses");
+    if (plan.cp > 1 && by_heads && out.model.attention.heads % (plan.tp * plan.cp) == 0) {
+        plan.cp_mode = ContextParallel::ulysses;
+        out.assumptions.emplace_back("context parallelism by heads, as DeepSpeed's Ulysses");
+    }
     if (!row.ep && out.model.moe) {
         out.assumptions.emplace_back("no expert parallelism where none is stated");
         out.has_to_fit = "ep is not stated, and the model does not fit with 1";
@@ -145,7 +162,7 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     if (row.zero_stage) {
         plan.zero = static_cast<int>(std::min<std::int64_t>(*row.zero_stage, 9));
         // What it gathers it then keeps, as torchtitan does by itself.
-        if (row.is_named_sharding && !zero_suits_pipeline(plan)) {
+        if (!zero_suits_pipeline(plan)) {
             plan.zero = 1;
             out.assumptions.emplace_back("ZeRO-1 with a pipeline, whose microbatches share weights and gradients");
         }
@@ -201,7 +218,7 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         plan.attention = engine && fused ? AttentionKernel::flash : AttentionKernel::unfused;
         out.assumptions.emplace_back("attention kernel by the kind of test");
     } else {
-        bool const unfused = early || (out.framework->name == "deepspeed" && is_gpt(out.model));
+        bool const unfused = early || (out.framework->name == "deepspeed" && predates_flash(out));
         plan.attention = unfused ? AttentionKernel::unfused : AttentionKernel::flash;
         if (unfused && is_sailor(row)) plan.attention = AttentionKernel::eager;
         out.assumptions.emplace_back(fmt::format("{} attention", name_of(plan.attention)));
@@ -212,11 +229,15 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         // The tensor axis of MaxText's mesh divides what lies between layers, too (docs/memory.md).
         bool const usual = out.framework->name == "torchtitan" || out.framework->name == "maxtext" ||
                            (out.framework->name == "megatron" && !early);
-        plan.sequence_parallel = usual ? Switch::on : Switch::off;
-        out.assumptions.emplace_back(usual ? "sequence parallelism on" : "sequence parallelism off");
+        bool const divides = out.workload.sequence % (plan.cp * plan.tp) == 0;
+        plan.sequence_parallel = usual && divides ? Switch::on : Switch::off;
+        out.assumptions.emplace_back(usual && divides ? "sequence parallelism on" : "sequence parallelism off");
     }
     if (out.model.moe && plan.ep > 1) {
-        bool const named = row.notes_have("DeepEP") || row.notes_have("HybridEP");
+        // DeepSeek's own stack sends a token once to a node, as DeepEP, which came of it (arXiv:2412.19437).
+        constexpr std::array dispatchers{std::string_view("deepep"), std::string_view("hybridep"),
+                                         std::string_view("hybrid-ep"), std::string_view("hai-llm")};
+        bool const named = has_any(lower_case(row.framework + ";" + row.notes), dispatchers);
         bool const recipe =
             lower_case(row.framework).find("megatron-bridge") != std::string::npos && !row.notes_have("dispatcher=");
         if (named || recipe) plan.dispatcher = Dispatcher::deduplicated;
@@ -290,7 +311,13 @@ void apply_scoring(TrainingRow const& row, TrainingCase& out) {
 bool is_early_megatron(TrainingRow const& row) {
     std::string const precision = lower_case(row.precision);
     bool const half = precision.find("fp16") != std::string::npos;
-    return (row.framework_has("megatron") || row.framework_has("oneflow")) && half && !is_megatron_test(row);
+    // Devices that there were; fused attention came later, too.
+    constexpr std::array<std::string_view, 6> generations{"pascal", "volta", "turing", "ampere", "cdna", "cdna2"};
+    AcceleratorProfile const* const device = known_accelerator(row.gpu);
+    bool const is_later =
+        row.flash_attention == 1 || (device != nullptr && !is_one_of(generations, device->generation));
+    return (row.framework_has("megatron") || row.framework_has("oneflow")) && half && !is_later &&
+           !is_megatron_test(row);
 }
 
 void plan_of(TrainingRow const& row, TrainingCase& out) {

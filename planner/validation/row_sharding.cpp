@@ -17,7 +17,6 @@ namespace {
 struct Sharding {
     std::int64_t stage = 0;
     bool in_node = false;  ///< sharded inside a node, replicated between nodes
-    bool is_named = true;
 };
 
 /// PyTorch's ways to shard, by the ZeRO stage that shards as much.
@@ -92,7 +91,7 @@ std::optional<Sharding> sharding_in(std::string const& text) {
     for (ShardingName const& known : named_in_texts)
         if (stated_at(joined, known.name) != nowhere) return known.sharding;
     bool const in_node = names_method(text, "hsdp");
-    if (auto const stage = numbered_stage(text)) return Sharding{*stage, in_node, false};
+    if (auto const stage = numbered_stage(text)) return Sharding{*stage, in_node};
     if (in_node) return Sharding{3, true};
     bool const is_fsdp = names_method(text, "fsdp") || names_method(text, "fsdp1") || names_method(text, "fsdp2") ||
                          stated_at(text, "fully sharded data parallel") != nowhere;
@@ -103,7 +102,6 @@ std::optional<Sharding> sharding_in(std::string const& text) {
 void set_sharding(TrainingRow& row, Sharding const& sharding) {
     row.zero_stage = sharding.stage;
     row.shards_in_node = sharding.in_node;
-    row.is_named_sharding = sharding.is_named;
 }
 
 }  // namespace
@@ -124,6 +122,14 @@ void read_zero_stage(std::string_view cell, TrainingRow& row) {
             text.erase(at, word.size());
             named = true;
         }
+    // "1 (distributed optimizer)", "FSDP full shard", "3 + offload": the name, or what the cell begins with.
+    auto const begins = leading_stage(trimmed(text), {"stage", "zero"});
+    if (!begins || text.find_first_of(" ,;(+") != std::string::npos) {
+        if (auto const sharding = sharding_in(lower_case(cell))) return set_sharding(row, *sharding);
+        bool const by_optimizer = name.find("distributedoptim") != std::string::npos ||
+                                  name.find("distoptim") != std::string::npos || name.find("distopt") == 0;
+        if (begins || by_optimizer) return set_sharding(row, {begins.value_or(1)});
+    }
     std::string problem;
     row.zero_stage = count_in(named ? trimmed(text, " \t-_") : std::string_view(text), "zero_stage", problem);
     if (!problem.empty() && row.unreadable.empty())

@@ -68,7 +68,7 @@ CountedLayers counted_layers(std::string_view text, std::int64_t per_stage) {
     };
     if (has(text, "uniform")) return {};
     if (has(text, "every other") || has(text, "every-other") || has(text, "every second") || has(text, "half of") ||
-        has(text, "half the"))
+        has(text, "half the") || text == "half" || text == "1/2")
         return {.layers = share(0.5)};
     bool const in_blocks = has(text, "block");
     bool const in_chunks = has(text, "num_layers") || has(text, "num-layers");  // which hold all layers
@@ -89,7 +89,7 @@ CountedLayers counted_layers(std::string_view text, std::int64_t per_stage) {
                         of_all ? share(number.value / second) : static_cast<std::int64_t>(second - number.value) + 1};
         }
         auto const count = static_cast<std::int64_t>(std::min(number.value, 1e6));
-        if (number.before == "every" && of_layers) return {.layers = share(1 / number.value)};
+        if (number.before == "every" && (of_layers || behind.empty())) return {.layers = share(1 / number.value)};
         if (behind.starts_with("%")) return {.layers = share(std::min(1.0, number.value / 100))};
         bool const named = number.before.ends_with("layers") || number.before.starts_with("block");
         if (named && in_chunks && !in_blocks) return {};
@@ -119,11 +119,46 @@ constexpr std::array words_of_none{
     std::string_view("none"),    std::string_view("0"),        std::string_view("false"),   std::string_view("no"),
     std::string_view("off"),     std::string_view("disabled"), std::string_view("without"), std::string_view("w/o"),
     std::string_view("nothing"), std::string_view("not used"), std::string_view("unused")};
-constexpr std::array words_of_full{
-    std::string_view("1"),           std::string_view("true"),    std::string_view("yes"),
-    std::string_view("on"),          std::string_view("enabled"), std::string_view("ac"),
-    std::string_view("ac on"),       std::string_view("all"),     std::string_view("all layers"),
-    std::string_view("every layer"), std::string_view("uniform"), std::string_view("checkpoint every layer")};
+constexpr std::array words_of_full{std::string_view("1"),
+                                   std::string_view("true"),
+                                   std::string_view("yes"),
+                                   std::string_view("on"),
+                                   std::string_view("enabled"),
+                                   std::string_view("ac"),
+                                   std::string_view("ac on"),
+                                   std::string_view("all"),
+                                   std::string_view("all layers"),
+                                   std::string_view("every layer"),
+                                   std::string_view("uniform"),
+                                   std::string_view("checkpoint every layer"),
+                                   std::string_view("each layer"),
+                                   std::string_view("layer"),
+                                   std::string_view("per layer"),
+                                   std::string_view("per-layer"),
+                                   std::string_view("block"),
+                                   std::string_view("blocks"),
+                                   std::string_view("per block"),
+                                   std::string_view("each block"),
+                                   std::string_view("every block"),
+                                   std::string_view("per-block"),
+                                   std::string_view("transformer block"),
+                                   std::string_view("transformer blocks"),
+                                   std::string_view("transformer layer"),
+                                   std::string_view("gc"),
+                                   std::string_view("remat"),
+                                   std::string_view("unsloth")};
+
+/// Formats of what adapters stand on, which are no format of products.
+constexpr std::array words_of_base{std::string_view("nf4"),  std::string_view("fp4"),  std::string_view("4-bit"),
+                                   std::string_view("4bit"), std::string_view("int4"), std::string_view("8-bit"),
+                                   std::string_view("8bit"), std::string_view("int8"), std::string_view("qlora")};
+/// 16 bits of which the row does not say which.
+constexpr std::array words_of_half{std::string_view("mixed"), std::string_view("mixed precision"),
+                                   std::string_view("amp"),   std::string_view("16-bit"),
+                                   std::string_view("16bit"), std::string_view("16-true"),
+                                   std::string_view("16"),    std::string_view("mixed-precision")};
+constexpr std::array words_of_single{std::string_view("32-true"), std::string_view("32-bit"), std::string_view("32"),
+                                     std::string_view("single"), std::string_view("full precision")};
 
 /// The modules in "selective:[layernorm moe_act]", "selective: norm, act, shared_expert" or "selective:moe+layernorm".
 RecomputeModules named_modules(std::string_view text) {
@@ -181,7 +216,14 @@ bool is_mlperf(TrainingRow const& row) { return row.source_id.starts_with("mlper
 
 Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     std::string const text = lower_case(row.precision);
-    if (has(text, "fp4")) return Precision::fp4;
+    bool const is_base = trains_adapters(row) && has_any(text, words_of_base);
+    bool const has_16_bits = has(text, "bf16") || has(text, "fp16") || has(text, "float16");
+    if (is_one_of(words_of_half, text) || (is_base && !has_16_bits)) {
+        bool const has_bf16 = out.cluster->accelerator.peak.contains(Precision::bf16);
+        out.assumptions.emplace_back(has_bf16 ? "bf16 where 16 bits are stated" : "fp16 where 16 bits are stated");
+        return has_bf16 ? Precision::bf16 : Precision::fp16;
+    }
+    if (has(text, "fp4") && !is_base) return Precision::fp4;
     if (row.notes_have("_fp4.sh")) {
         out.assumptions.emplace_back("fp4 as the configuration's name says, whose other products are in bf16");
         return Precision::fp4;
@@ -191,7 +233,7 @@ Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     if (has(text, "fp16") || has_float16(text) || text == "half" || text == "16-mixed") return Precision::fp16;
     if (has(text, "bf16") || has(text, "bfloat16")) return Precision::bf16;
     if (has(text, "tf32")) return Precision::tf32;
-    if (has(text, "fp32") || has(text, "float32")) return Precision::fp32;
+    if (has(text, "fp32") || has(text, "float32") || is_one_of(words_of_single, text)) return Precision::fp32;
     if (!text.empty()) throw RowSkip("precision '" + row.precision + "' is not known here");
     bool const has_fp8 = out.cluster->accelerator.peak.contains(Precision::fp8);
     std::string const& family = out.framework->name;
@@ -252,8 +294,9 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
     bool const is_word = is_one_of(words_of_full, text);
     CountedLayers const counted = is_word ? CountedLayers{} : counted_layers(text, per_stage);
     bool const every = some && has(text, "every") && counted.layers;
+    bool const in_chunks = has(text, "num_layers") || has(text, "num-layers");  // "recompute_num_layers=12"
     if (has(text, "full") || is_word || has(text, "nothing_saveable") || checkpointing || every ||
-        (counted.layers && !some)) {
+        ((counted.layers || in_chunks) && !some)) {
         if (!counted.is_clear)
             throw RowSkip("recompute policy '" + row.recompute + "': a number of what? ('8 layers', or 'full')");
         if (counted.layers) return recompute_layers(out, *counted.layers);
@@ -265,9 +308,8 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         bool const keeps_attention = has(text, "flash") || has(text, "context");
         return apply(remat_policy(keeps_attention ? "minimal_with_context" : "minimal"), plan);
     }
-    if (!some && !has(text, "attention") && !has(text, "attn"))
-        throw RowSkip("recompute policy '" + row.recompute + "' is not modelled");
     RecomputeModules const modules = named_modules(text);
+    if (!some && modules.empty()) throw RowSkip("recompute policy '" + row.recompute + "' is not modelled");
     if (!modules.empty() && modules != RecomputeModules{RecomputeModule::core_attn})
         return recompute_modules(out, modules);
     if (modules.empty() && (out.framework->name == "torchtitan" || row.framework_has("fms-fsdp"))) {

@@ -1,5 +1,6 @@
 #include "planner/validation/stated_links.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/spec/device_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/network_calibration.hpp"
@@ -117,11 +118,12 @@ double rate_of_accelerator(StatedNetwork const& stated, TrainingRow const& row, 
     return stated.gbps;
 }
 
-/// Several L40S reach each other over PCIe switches in published runs: TensorRT-LLM's own tables sum at 18 to 26 GB/s
-/// on eight, and MLPerf's steps of LoRA take half of what the tensor-parallel sums alone take at the 5 GB/s that four
-/// reach through the host's memory.
+/// Professional boards of one die and one PCIe. Several L40S reach each other over PCIe switches in published runs:
+/// TensorRT-LLM's own tables sum at 18 to 26 GB/s on eight, and MLPerf's steps of LoRA take half of what the
+/// tensor-parallel sums alone take at the 5 GB/s that four reach through the host's memory.
 ClusterSpec with_peer_access(ClusterSpec usual) {
-    if (usual.name == "l40s-pcie") usual.scale_up = find_cluster("l40s-p2p", "cluster").scale_up;
+    constexpr std::array boards{"l40s-pcie", "l40-pcie", "l20-pcie", "rtx-6000-ada-pcie", "rtx-5000-ada-pcie"};
+    if (is_one_of(boards, usual.name)) usual.scale_up = find_cluster("l40s-p2p", "cluster").scale_up;
     return usual;
 }
 

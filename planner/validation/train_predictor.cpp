@@ -4,6 +4,7 @@
 #include "planner/report.hpp"
 #include "planner/support.hpp"
 #include "planner/validation/open_cells.hpp"
+#include "planner/validation/row_spelling.hpp"
 #include "planner/validation/train_validation.hpp"
 
 #include <algorithm>
@@ -61,6 +62,24 @@ IntervalFactors interval_for(TrainingCase const& c, StepEstimate const& estimate
     return out;
 }
 
+/// The row with what is usual in a blank cell, as sources say what is not; nothing where nothing is.
+std::optional<TrainingRow> as_usual(TrainingRow row, OpenCell cell) {
+    AcceleratorProfile const* const device = known_accelerator(row.gpu);
+    if (is_mlperf(row) || device == nullptr) return std::nullopt;
+    switch (cell) {
+        case OpenCell::precision:  // on Blackwell fp8 is as usual
+            row.precision = "bf16";
+            return device->generation == "blackwell" ? std::nullopt : std::optional(row);
+        case OpenCell::recompute:  // remat_policy of MaxText's base.yml, and what EasyLM and Levanter do
+            row.recompute = "full";
+            return row;
+        case OpenCell::micro_batch:  // a pipeline wants many of them
+            row.micro_batch = 1;
+            return row.pp.value_or(1) > 1 ? std::optional(row) : std::nullopt;
+        default: return std::nullopt;
+    }
+}
+
 }  // namespace
 
 Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const& stages,
@@ -85,16 +104,54 @@ std::optional<TrainPredictor::Predicted> TrainPredictor::with_more_sharding(Trai
     for (int stage = c.plan.zero + 1; stage <= most; ++stage) {
         TrainingRow sharded = row;
         sharded.zero_stage = stage;
-        try {
-            Predicted out = predict_case(sharded);
-            if (out.prediction.fits != true) continue;
-            out.prediction.assumptions.push_back(fmt::format("ZeRO-{}, the least stage that fits", stage));
-            out.prediction.ran.reset();  // that it fits was put in
-            return out;
-        } catch (RowSkip const&) {  // not with this plan
-        }
+        if (auto out = filled_that_fits(sharded, fmt::format("ZeRO-{}, the least stage that fits", stage))) return out;
     }
     return std::nullopt;
+}
+
+/// Expert parallelism that the row does not state, the least that fits, before any recompute.
+std::optional<TrainPredictor::Predicted> TrainPredictor::with_experts_divided(TrainingRow const& row,
+                                                                              TrainingCase const& c) {
+    if (row.ep || !c.model.moe) return std::nullopt;
+    for (std::int64_t ep = 2; c.model.moe->experts % ep == 0 && ep <= c.plan.world_size() / c.plan.pp; ep *= 2) {
+        TrainingRow divided = row;
+        divided.ep = ep;
+        auto out = filled_that_fits(divided, fmt::format("expert parallelism {}, the least that fits", ep));
+        if (out && !out->recompute_put_in) return out;
+    }
+    return std::nullopt;
+}
+
+std::optional<TrainPredictor::Predicted> TrainPredictor::with_recompute(TrainingRow const& row, TrainingCase const& c) {
+    // Megatron recomputes by modules and layers: of 16 published steps that state none and are predicted not to fit, 14
+    // are nearer without recompute than with all of it. Elsewhere it is on or off.
+    bool const is_open = row.recompute.empty() && c.plan.recompute == Recompute::none;
+    if (!is_open || c.framework->name == "megatron") return std::nullopt;
+    TrainingRow again = row;
+    again.recompute = "full";
+    auto out = filled_that_fits(again, "full recompute, without which it does not fit");
+    if (out) out->recompute_put_in = true;
+    return out;
+}
+
+std::optional<TrainPredictor::Predicted> TrainPredictor::filled_that_fits(TrainingRow const& filled,
+                                                                          std::string assumption) {
+    try {
+        Predicted out = predict_case(filled);
+        if (out.prediction.fits != true) return std::nullopt;
+        out.prediction.assumptions.push_back(std::move(assumption));
+        out.prediction.ran.reset();  // that it fits was put in
+        return out;
+    } catch (RowSkip const&) {  // not with this plan
+        return std::nullopt;
+    }
+}
+
+std::optional<TrainPredictor::Predicted> TrainPredictor::that_fits(TrainingRow const& row, TrainingCase const& c) {
+    if (!c.zero_is_stated)
+        if (auto sharded = with_more_sharding(row, c)) return sharded;
+    if (auto divided = with_experts_divided(row, c)) return divided;
+    return with_recompute(row, c);
 }
 
 TrainPredictor::Predicted TrainPredictor::predict_case(TrainingRow const& row) {
@@ -117,8 +174,8 @@ TrainPredictor::Predicted TrainPredictor::predict_case(TrainingRow const& row) {
     p.measured_time = measured_time(row, c);
     bool const oom = ran_out_of_memory(row);
     // A row without that mark is of a run that fitted, and an assumption by which it does not is wrong.
-    if (!oom && !*p.fits && !c.zero_is_stated)
-        if (auto sharded = with_more_sharding(row, c)) return *std::move(sharded);
+    if (!oom && !*p.fits)
+        if (auto fitting = that_fits(row, c)) return *std::move(fitting);
     if (!oom && !*p.fits && !c.has_to_fit.empty()) throw RowSkip(c.has_to_fit);
     if (!oom) p.measured_memory_gb = row.peak_mem_gb;
     bool const tells = c.memory_quantity != MemoryQuantity::state_and_activations_first && p.memory_reason.empty();
@@ -155,11 +212,23 @@ TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, Op
         std::for_each(group->begin(), group->end(), attempt);
     if (!predicted && refused.size() == 1) throw RowSkip(*refused.begin());
     if (fitting.empty()) throw RowSkip(fmt::format("{} is not stated, and no usual one fits", name_of(cell)));
+    // What needs no recompute says more than what would fit with it.
+    auto const put_in = [](Predicted const& one) { return one.recompute_put_in; };
+    if (!std::all_of(fitting.begin(), fitting.end(), put_in)) std::erase_if(fitting, put_in);
     // Over the work, which batch and layers decide as well: a measured rate is of that.
     auto const pace = [](Predicted const& one) { return *one.prediction.time / one.work; };
     std::sort(fitting.begin(), fitting.end(), [&](auto const& a, auto const& b) { return pace(a) < pace(b); });
     auto const fastest = pace(fitting.front());
     auto const slowest = pace(fitting.back());
+    if (auto const filled = as_usual(row, cell); filled && slowest > alike * fastest) {
+        Predicted usual = predict_stated(*filled);
+        if (usual.prediction.time && usual.prediction.fits == true) {
+            usual.prediction.interval->low *= std::min(1.0, fastest / pace(usual));
+            usual.prediction.interval->high *= std::max(1.0, slowest / pace(usual));
+            usual.prediction.assumptions.push_back(fmt::format("{} not stated: the usual one", name_of(cell)));
+            return usual;
+        }
+    }
     if (slowest > alike * fastest)
         throw RowSkip(fmt::format("{} is not stated, and usual ones that fit differ by more than {:.0f} %",
                                   name_of(cell), 100 * (alike - 1)));

@@ -24,10 +24,17 @@ private:
         RowPrediction prediction;
         Flops work;  ///< of a step, as MFU counts it
         OpenCell open = OpenCell::none;
+        bool recompute_put_in = false;  ///< the row does not state it, and does not fit without
     };
 
     Predicted predict_case(TrainingRow const& row);
     std::optional<Predicted> with_more_sharding(TrainingRow const& row, TrainingCase const& c);
+    std::optional<Predicted> with_experts_divided(TrainingRow const& row, TrainingCase const& c);
+    std::optional<Predicted> with_recompute(TrainingRow const& row, TrainingCase const& c);
+    /// A run that ran and is predicted not to fit, with the least that the row leaves open by which it does.
+    std::optional<Predicted> that_fits(TrainingRow const& row, TrainingCase const& c);
+    /// The row with a blank cell filled, if it is then predicted to fit.
+    std::optional<Predicted> filled_that_fits(TrainingRow const& filled, std::string assumption);
     Predicted predict_any(TrainingRow const& row, OpenCell cell);
     Predicted predict_stated(TrainingRow const& row);
 

@@ -12,6 +12,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <span>
 
 namespace sextant {
@@ -192,7 +193,26 @@ std::string_view without_device(std::string_view cell, std::string const& gpu) {
                : cell;
 }
 
-/// An MFU of less than a per cent that nothing else in the row bears out.
+/// Sequences of a batch that is stated in tokens ("4M tokens"), where their length is known: as a number of whole
+/// sequences where M may be 2^20 or 10^6.
+std::optional<std::string> batch_of_tokens(std::string_view cell, TrainingRow const& row) {
+    std::string text = lower_case(trimmed(cell));
+    constexpr std::string_view unit = "tokens";
+    if (!text.ends_with(unit) || row.seq_len.value_or(0) <= 0) return std::nullopt;
+    text = trimmed(std::string_view(text).substr(0, text.size() - unit.size()));
+    int const powers = text.ends_with('m') ? 2 : text.ends_with('k') ? 1 : 0;
+    if (powers > 0) text.pop_back();
+    std::string problem;
+    auto const value = number_in(trimmed(text), "global_batch_seqs", problem);
+    if (!value || !problem.empty()) return std::nullopt;
+    auto const sequence = static_cast<double>(*row.seq_len);
+    double const binary = *value * std::pow(1024, powers) / sequence;
+    double const decimal = *value * std::pow(1000, powers) / sequence;
+    double const sequences = binary == std::floor(binary) ? binary : std::round(decimal);
+    return fmt::format("{:.0f}", std::max(1.0, sequences));
+}
+
+/// An MFU of less than a per cent that nothing else in the row bears out: a fraction.
 bool is_fraction(TrainingRow const& row) {
     bool const alone = !row.iter_time_s && !row.tokens_per_s && !row.tokens_per_s_per_gpu &&
                        !row.model_tflops_per_gpu && !row.hw_tflops_per_gpu;
@@ -263,14 +283,15 @@ std::vector<TrainingRow> training_rows(CsvTable const& table) {
             std::string_view const cell = column.name == "num_gpus" ? without_device(next(), row.gpu) : next();
             if (column.name == "zero_stage")
                 read_zero_stage(cell, row);
+            else if (auto const batch = column.name == "global_batch_seqs" ? batch_of_tokens(cell, row) : std::nullopt)
+                row.global_batch = count_in(*batch, column.name, row.unreadable);
             else
                 row.*column.member =
                     count_in(without_unit(without_words(cell, column.name), column.name), column.name, row.unreadable);
         }
         for (auto const& column : number_columns)
             row.*column.member = number_in(without_unit(next(), column.name), column.name, row.unreadable);
-        if (is_fraction(row) && row.unreadable.empty())
-            row.unreadable = "mfu_pct is at most 1 (per cent are expected, not a fraction)";
+        if (is_fraction(row)) *row.mfu_pct *= 100;
         rows.push_back(std::move(row));
     }
     return rows;

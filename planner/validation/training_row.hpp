@@ -25,7 +25,6 @@ struct TrainingRow {
         flash_attention;
     std::string sharding;            ///< the cell of `zero_stage` as it stands
     bool shards_in_node = false;     ///< "HYBRID_SHARD": the group of `zero_stage` is one node
-    bool is_named_sharding = false;  ///< `zero_stage` is what PyTorch's name for it comes to ("FSDP"), not a number
     // What was measured.
     std::optional<double> iter_time_s, tokens_per_s, tokens_per_s_per_gpu, model_tflops_per_gpu, hw_tflops_per_gpu,
         mfu_pct, peak_mem_gb;

@@ -182,4 +182,10 @@ TEST_CASE("several L40S of a training row reach each other, over the links betwe
     CHECK(machine.scale_up.ring_efficiency.value == find_cluster("l40s-p2p", "cluster").scale_up.ring_efficiency.value);
     CHECK(machine.domain_size == 4);
     CHECK(machine.scale_out->bandwidth.value.in(units::GB / units::s) * 8 == Approx(200));
+    for (char const* const sister : {"L40", "RTX 6000 Ada"}) {
+        row.gpu = sister;
+        CHECK(built(row).cluster->scale_up.peer_access);
+    }
+    row.gpu = "RTX 4090";
+    CHECK_FALSE(built(row).cluster->scale_up.peer_access);
 }

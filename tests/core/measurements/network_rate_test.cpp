@@ -35,7 +35,11 @@ TEST_CASE("network rate: ports of a node and what each carries, wherever they st
                           Case{"NDR200 InfiniBand", 0, 200},
                           Case{"ib ndr", 0, 400},
                           Case{"NDR400", 0, 400},
-                          Case{"XDR", 0, 800}}) {
+                          Case{"XDR", 0, 800},
+                          Case{"NDR200 x4 per node", 4, 200},
+                          Case{"HDR100 x2", 2, 100},
+                          Case{"4 HDR NICs", 4, 200},
+                          Case{"10 Gigabit Ethernet", 0, 10}}) {
         INFO(c.text);
         StatedNetworkRate const rate = stated_network_rate(c.text);
         CHECK(rate.gbps == Approx(c.gbps));
