@@ -6,9 +6,9 @@
 namespace sextant {
 
 ExpertChoices expert_choices(FrameworkProfile const& framework) {
-    if (framework.name == "megatron")
+    if (is_framework(framework, "megatron"))
         return {.deduplicates = Switch::on, .overlaps = Switch::on, .recomputes_modules = Switch::on};
-    if (framework.name == "torchtitan") return {.deduplicates = Switch::on};
+    if (is_framework(framework, "torchtitan")) return {.deduplicates = Switch::on};
     return {};
 }
 

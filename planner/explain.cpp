@@ -199,7 +199,7 @@ std::vector<std::string> explain(StepReport const& report, ClosedForm& form) {
         if (share(b.bubble, e) > 5) lines.push_back(bubble_sentence(report, form));
     }
     if (p.tp > 1 && share(b.tp, e) > 8) lines.push_back(tensor_sentence(report, form));
-    if (share(b.ep, e) > 8 && is_usual(p.schedule) && p.zero < 2 && form.framework().name == "megatron")
+    if (share(b.ep, e) > 8 && is_usual(p.schedule) && p.zero < 2 && is_framework(form.framework(), "megatron"))
         if (auto line = overlap_sentence(report, form)) lines.push_back(std::move(*line));
     if (share(b.host, e) > 8) lines.push_back(host_sentence(report, form));
     if (share(b.recompute, e) > 5)

@@ -76,7 +76,7 @@ std::optional<std::string> unmeasured_steps(FrameworkProfile const& framework, F
 
 /// What measured steps had in host memory.
 bool is_measured(Offload offload, FrameworkProfile const& framework, std::string const& generation) {
-    bool const on_tpus = framework.name == "maxtext" && generation == "tpu";
+    bool const on_tpus = is_framework(framework, "maxtext") && generation == "tpu";
     return offload == Offload::none || (offload == Offload::activations && on_tpus);
 }
 constexpr std::string_view measured_offload =

@@ -72,6 +72,7 @@ private:
     static FrameworkProfile one_entry(FrameworkProfile const& framework) {
         FrameworkProfile profile;
         profile.name = framework.name;
+        profile.family = framework.family;
         profile.usual = framework.usual;
         profile.timing.push_back(framework.timing.front());
         profile.timing.front().generation = "*";

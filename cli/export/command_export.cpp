@@ -159,7 +159,7 @@ std::vector<ExportedFormat> write_formats(Wanted const& wanted, LaunchPlan const
 int run(Options const& o, CLI::App const& app, CommandContext& context) {
     PlanOptions const asked = asked_plan(o, app, context);
     Subject const subject = find_subject(asked);
-    Wanted const wanted = wanted_formats(o, subject.framework.name);
+    Wanted const wanted = wanted_formats(o, family_name(subject.framework));
     ParallelPlan const plan = single_plan(asked, subject);
     LaunchPlan launch = make_launch_plan(subject.model, subject.cluster, subject.workload, plan, o.settings);
     StepReport const report = report_of(subject, plan);

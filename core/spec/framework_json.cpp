@@ -217,6 +217,7 @@ FrameworkProfile read_framework(ObjectReader in) {
     framework.name = in.text("name");
     framework.title = in.text("title", framework.name);
     framework.aliases = in.texts("aliases");
+    framework.family = in.text("family", "");
     if (auto usual = in.optional_object("usual")) framework.usual = read_usual(std::move(*usual));
     if (auto releases = in.optional_object("releases")) framework.releases = read_releases(std::move(*releases));
     for (auto& entry : in.objects("timing")) {
@@ -246,6 +247,8 @@ std::string framework_json(FrameworkProfile const& framework) {
         others += fmt::format(", \"pipelines\": \"{}\"", name_of(framework.usual.pipelines));
     if (framework.usual.sends != StageSends::whole)
         others += fmt::format(", \"sends\": \"{}\"", name_of(framework.usual.sends));
+    std::string const family =
+        framework.family.empty() ? "" : fmt::format("  \"family\": {},\n", json_text(Json(framework.family)));
     std::string releases;
     if (framework.releases)
         releases = fmt::format("  \"releases\": {{\"first\": \"{}\", \"last\": \"{}\", \"at\": \"{}\"}},\n",
@@ -253,10 +256,10 @@ std::string framework_json(FrameworkProfile const& framework) {
                                name_of(framework.releases->at));
     return fmt::format(
         "{{\n  \"format\": \"framework\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  \"aliases\": {},\n"
-        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}{}}},\n{}  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  "
+        "{}  \"usual\": {{\"layers\": \"{}\", \"zero\": {}{}}},\n{}  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  "
         "}},\n{}"
         "  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
-        json_text(Json(framework.name)), json_text(Json(framework.title)), json_text(Json(framework.aliases)),
+        json_text(Json(framework.name)), json_text(Json(framework.title)), json_text(Json(framework.aliases)), family,
         name_of(framework.usual.layers), framework.usual.zero, others, releases, entries,
         memory_json(framework.memory, "    "), memory_on_json(framework), framework.interval.low,
         framework.interval.high, framework.interval.rows);

@@ -176,6 +176,7 @@ struct FrameworkProfile {
     std::string name;  ///< "megatron", "fsdp", ...
     std::string title;
     std::vector<std::string> aliases;
+    std::string family{};  ///< the shipped framework that it is with other constants; empty: none but itself
     UsualPlan usual{};
     std::optional<FrameworkReleases> releases{};  ///< absent: the constants do not tell releases apart
     std::vector<FrameworkTiming> timing;
@@ -183,6 +184,15 @@ struct FrameworkProfile {
     std::vector<GenerationMemory> memory_on{};  ///< in place of `memory` on devices of these generations
     StepInterval interval{};
 };
+
+/// The shipped framework that it is, whatever its constants and its name ("megatron:dp_overlap=1", a file of one's
+/// own).
+inline std::string const& family_name(FrameworkProfile const& framework) {
+    return framework.family.empty() ? framework.name : framework.family;
+}
+inline bool is_framework(FrameworkProfile const& framework, std::string_view shipped) {
+    return family_name(framework) == shipped;
+}
 
 /// With the memory constants of devices of this generation.
 FrameworkProfile on_generation(FrameworkProfile framework, std::string_view generation);

@@ -276,6 +276,7 @@ void apply_changes(ClusterSpec& cluster, std::vector<ProfileChange> const& chang
     mark_as_changed(cluster, before);
 }
 void apply_changes(FrameworkProfile& framework, std::vector<ProfileChange> const& changes, std::string_view where) {
+    if (framework.family.empty()) framework.family = framework.name;
     apply_all(framework, changes, where, all_of_framework);
 }
 void apply_changes(EngineProfile& engine, std::vector<ProfileChange> const& changes, std::string_view where) {

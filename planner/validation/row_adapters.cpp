@@ -131,7 +131,7 @@ void apply_adapters(TrainingRow const& row, TrainingCase& out) {
         if (!rank) rank = rank_in(text);
     adapters.rank = rank.value_or(usual.rank);
     // The fused layers of Megatron-Core have one adapter for queries, keys and values.
-    bool const fused = out.framework->name == "megatron";
+    bool const fused = is_framework(*out.framework, "megatron");
     bool const on_attention = row.notes_have("attention adapters");
     bool const on_all = say({"all linear", "all-linear", "all_linear"});
     if (on_attention)

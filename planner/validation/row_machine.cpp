@@ -290,7 +290,8 @@ TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
     out.model = model_of(row, out.assumptions);
     out.cluster = cluster_of(row, out);
     out.framework = on_devices(framework_of(row, out), out.cluster->accelerator.generation);
-    if (out.framework->name == "megatron" && is_early_megatron(row)) out.framework = sending_parts(out.framework);
+    if (is_framework(*out.framework, "megatron") && is_early_megatron(row))
+        out.framework = sending_parts(out.framework);
     plan_of(row, out);
     if (out.framework->releases && !out.release &&
         tells_releases_apart(timing_for(*out.framework, out.cluster->accelerator.generation, out.plan.precision)))

@@ -205,7 +205,7 @@ void apply_stages(TrainingRow const& row, TrainingCase& out) {
     }
     if (row.pp_schedule.empty() && !row.vpp) out.assumptions.emplace_back("schedule 1F1B where none is stated");
     if (plan.vpp == 1) apply_ends(row, out);
-    if (out.framework->name == "nanotron" && plan.stage_layers.empty() && row.notes_have("after_pp_fix=False"))
+    if (is_framework(*out.framework, "nanotron") && plan.stage_layers.empty() && row.notes_have("after_pp_fix=False"))
         plan.stage_layers = cost_balanced_layers(out.model, plan.pp, Tie::same_stage);
     plan.stage_layers = usual_stage_layers(*out.framework, out.model, plan);
 }

@@ -41,7 +41,7 @@ bool shards_weights(TrainingCase const& c) { return c.framework->usual.zero == 3
 
 /// Replicas alone: each accelerator holds the model, or a shard of its state.
 bool is_only_replicated(TrainingRow const& row, TrainingCase const& c) {
-    bool const shards_state = row.zero_stage.value_or(0) > 0 && c.framework->name != "megatron";
+    bool const shards_state = row.zero_stage.value_or(0) > 0 && !is_framework(*c.framework, "megatron");
     bool const has_no_other = c.framework->usual.pipelines == Pipelines::none;
     return row.zero_stage.value_or(0) == 3 || shards_weights(c) || shards_state || has_no_other ||
            row.framework_has("ddp") || row.framework_has("flash-attn training code");
@@ -85,7 +85,7 @@ void apply_degrees(TrainingRow const& row, TrainingCase& out) {
     plan.ep = row.ep ? TrainingRow::need(row.ep, "ep") : 1;
     // All that DeepSpeed has.
     bool const by_heads =
-        out.framework->name == "deepspeed" || row.framework_has("ulysses") || row.notes_have("lysses");
+        is_framework(*out.framework, "deepspeed") || row.framework_has("ulysses") || row.notes_have("lysses");
     if (plan.cp > 1 && by_heads && out.model.attention.heads % (plan.tp * plan.cp) == 0) {
         plan.cp_mode = ContextParallel::ulysses;
         out.assumptions.emplace_back("context parallelism by heads, as DeepSpeed's Ulysses");
@@ -102,7 +102,7 @@ void apply_degrees(TrainingRow const& row, TrainingCase& out) {
         // Megatron-LM's own default is the degree of the dense part; recipes of NeMo and Megatron-Bridge set 1.
         auto const stated = row.note_number("expert-tensor-parallel-size=");
         // MaxText cuts experts over its tensor axis.
-        bool const cut = is_megatron_test(row) || out.framework->name == "maxtext";
+        bool const cut = is_megatron_test(row) || is_framework(*out.framework, "maxtext");
         plan.expert_tp = stated ? *stated : cut ? plan.tp : 1;
     }
 }
@@ -134,8 +134,8 @@ void apply_batch(TrainingRow const& row, TrainingCase& out) {
     else
         throw OpenCellSkip(OpenCell::micro_batch);
     // MaxText's per_device_batch_size: the ranks of a group that shares sequences have those of all of them at once.
-    bool const per_device =
-        out.framework->name == "maxtext" && plan.pp == 1 && row.global_batch == plan.micro_batch * plan.world_size();
+    bool const per_device = is_framework(*out.framework, "maxtext") && plan.pp == 1 &&
+                            row.global_batch == plan.micro_batch * plan.world_size();
     if (per_device) plan.micro_batch *= plan.tp * plan.cp;
     if (row.global_batch) {
         out.workload.global_batch = TrainingRow::need(row.global_batch, "global_batch_seqs");
@@ -158,7 +158,7 @@ void apply_batch(TrainingRow const& row, TrainingCase& out) {
 
 void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
-    std::string const& family = out.framework->name;
+    std::string const& family = family_name(*out.framework);
     if (row.zero_stage) {
         plan.zero = static_cast<int>(std::min<std::int64_t>(*row.zero_stage, 9));
         // What it gathers it then keeps, as torchtitan does by itself.
@@ -193,8 +193,9 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
         if (auto const group = row.note_number(key); group && *group > 0 && *group < ranks && ranks % *group == 0)
             plan.shard_group = *group;
     // "hardware 2x v5p-128": weights are sharded within each slice.
-    if (auto const slices = row.note_number("hardware ");
-        out.framework->name == "maxtext" && row.notes_have("slices, data parallel") && slices && ranks % *slices == 0)
+    if (auto const slices = row.note_number("hardware "); is_framework(*out.framework, "maxtext") &&
+                                                          row.notes_have("slices, data parallel") && slices &&
+                                                          ranks % *slices == 0)
         plan.shard_group = ranks / *slices;
     if (row.notes_have("; HSDP;") || row.shards_in_node) {
         plan.shard_group = std::min(ranks, std::max<std::int64_t>(1, out.cluster->domain_size / plan.tp));
@@ -207,7 +208,7 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
 void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
     bool const early = is_early_megatron(row);
-    bool const by_megatron = out.framework->name == "megatron" || out.framework->name == "deepspeed";
+    bool const by_megatron = is_framework(*out.framework, "megatron") || is_framework(*out.framework, "deepspeed");
     if (row.flash_attention) {
         plan.attention = *row.flash_attention == 1 ? AttentionKernel::flash : AttentionKernel::unfused;
     } else if (is_megatron_test(row)) {
@@ -218,7 +219,7 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         plan.attention = engine && fused ? AttentionKernel::flash : AttentionKernel::unfused;
         out.assumptions.emplace_back("attention kernel by the kind of test");
     } else {
-        bool const unfused = early || (out.framework->name == "deepspeed" && predates_flash(out));
+        bool const unfused = early || (is_framework(*out.framework, "deepspeed") && predates_flash(out));
         plan.attention = unfused ? AttentionKernel::unfused : AttentionKernel::flash;
         if (unfused && is_sailor(row)) plan.attention = AttentionKernel::eager;
         out.assumptions.emplace_back(fmt::format("{} attention", name_of(plan.attention)));
@@ -227,8 +228,8 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         plan.sequence_parallel = *row.sequence_parallel == 1 && plan.tp > 1 ? Switch::on : Switch::off;
     } else if (plan.tp > 1) {
         // The tensor axis of MaxText's mesh divides what lies between layers, too (docs/memory.md).
-        bool const usual = out.framework->name == "torchtitan" || out.framework->name == "maxtext" ||
-                           (out.framework->name == "megatron" && !early);
+        bool const usual = is_framework(*out.framework, "torchtitan") || is_framework(*out.framework, "maxtext") ||
+                           (is_framework(*out.framework, "megatron") && !early);
         bool const divides = out.workload.sequence % (plan.cp * plan.tp) == 0;
         plan.sequence_parallel = usual && divides ? Switch::on : Switch::off;
         out.assumptions.emplace_back(usual && divides ? "sequence parallelism on" : "sequence parallelism off");

@@ -236,7 +236,7 @@ Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     if (has(text, "fp32") || has(text, "float32") || is_one_of(words_of_single, text)) return Precision::fp32;
     if (!text.empty()) throw RowSkip("precision '" + row.precision + "' is not known here");
     bool const has_fp8 = out.cluster->accelerator.peak.contains(Precision::fp8);
-    std::string const& family = out.framework->name;
+    std::string const& family = family_name(*out.framework);
     // Submissions in fp4 are of NVIDIA's devices that have it, and say so in the names of their configurations:
     // config_DGXB200_8x8x1xtp1pp1cp2_8b.sh has nodes, accelerators of one, micro-batch and layout.
     bool const names_configuration = row.notes_have("config_") && row.notes_have("xtp");
@@ -275,7 +275,7 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
             plan.recompute = Recompute::full;
             return;
         }
-        bool const remat = out.framework->name == "maxtext";
+        bool const remat = is_framework(*out.framework, "maxtext");
         if (remat) throw OpenCellSkip(OpenCell::recompute);
         out.assumptions.emplace_back("no recompute where none is stated");
         return;
@@ -312,7 +312,7 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
     if (!some && modules.empty()) throw RowSkip("recompute policy '" + row.recompute + "' is not modelled");
     if (!modules.empty() && modules != RecomputeModules{RecomputeModule::core_attn})
         return recompute_modules(out, modules);
-    if (modules.empty() && (out.framework->name == "torchtitan" || row.framework_has("fms-fsdp"))) {
+    if (modules.empty() && (is_framework(*out.framework, "torchtitan") || row.framework_has("fms-fsdp"))) {
         out.assumptions.emplace_back("selective recompute of an unstated share as half the layers");
         return recompute_layers(out, per_stage / 2);
     }

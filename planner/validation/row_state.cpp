@@ -127,7 +127,7 @@ void apply_named_offload(TrainingRow const& row, std::string const& text, Traini
         ParallelPlan& plan = out.plan;
         Offloaded const what = offloaded_by(text, at);
         // DeepSpeed offloads weights with stage 3 only (its documentation of offload_param).
-        bool const by_deepspeed = what == Offloaded::by_zero || out.framework->name == "deepspeed";
+        bool const by_deepspeed = what == Offloaded::by_zero || is_framework(*out.framework, "deepspeed");
         bool const optimizer_alone = by_deepspeed && row.zero_stage && (plan.zero == 1 || plan.zero == 2);
         if (what == Offloaded::weights) throw RowSkip("offload of weights");
         if (what == Offloaded::part_of_optimizer) throw RowSkip("offload of a part of the optimizer");

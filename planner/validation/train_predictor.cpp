@@ -100,7 +100,7 @@ Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const&
 std::optional<TrainPredictor::Predicted> TrainPredictor::with_more_sharding(TrainingRow const& row,
                                                                             TrainingCase const& c) {
     // Megatron's optimizer has the first stage only, and a pipeline keeps gradients and weights whole.
-    int const most = c.plan.pp > 1 || c.framework->name == "megatron" ? 1 : 3;
+    int const most = c.plan.pp > 1 || is_framework(*c.framework, "megatron") ? 1 : 3;
     for (int stage = c.plan.zero + 1; stage <= most; ++stage) {
         TrainingRow sharded = row;
         sharded.zero_stage = stage;
@@ -126,7 +126,7 @@ std::optional<TrainPredictor::Predicted> TrainPredictor::with_recompute(Training
     // Megatron recomputes by modules and layers: of 16 published steps that state none and are predicted not to fit, 14
     // are nearer without recompute than with all of it. Elsewhere it is on or off.
     bool const is_open = row.recompute.empty() && c.plan.recompute == Recompute::none;
-    if (!is_open || c.framework->name == "megatron") return std::nullopt;
+    if (!is_open || is_framework(*c.framework, "megatron")) return std::nullopt;
     TrainingRow again = row;
     again.recompute = "full";
     auto out = filled_that_fits(again, "full recompute, without which it does not fit");

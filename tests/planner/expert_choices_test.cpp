@@ -187,4 +187,6 @@ TEST_CASE("expert_choices: of the frameworks that have them") {
     CHECK(count("torchtitan") == 1);
     for (char const* others : {"deepspeed", "maxtext", "fsdp", "generic"})
         CHECK(count(others) == 0);
+    framework.family = "megatron";  // with constants of its own
+    CHECK(count("mine") == 3);
 }

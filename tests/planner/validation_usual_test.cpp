@@ -171,6 +171,18 @@ TEST_CASE("a batch in tokens is as many whole sequences as they make") {
     CHECK_FALSE(batch("4M tokens", ""));
 }
 
+TEST_CASE("a framework with a constant changed is that framework still") {
+    TrainingRow row = complete_row();
+    row.tp = 4, row.dp = 2;
+    row.sequence_parallel.reset();
+    row.zero_stage.reset();
+    for (char const* const profile : {"megatron", "megatron:dp_overlap=1"}) {
+        TrainingCase const c = CaseBuilder(profile).build(row);
+        CHECK(c.plan.sequence_parallel == Switch::on);
+        CHECK(c.plan.zero == 1);
+    }
+}
+
 TEST_CASE("tying and positions that the columns do not say are the preset's") {
     TrainingRow row = complete_row();
     row.model = "Gemma-2B";

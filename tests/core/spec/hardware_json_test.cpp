@@ -181,6 +181,9 @@ TEST_CASE(
     CHECK(again.releases->first == read.releases->first);
     CHECK(again.releases->at == read.releases->at);
     CHECK(framework_json(again) == framework_json(read));
+    FrameworkProfile const mine = framework(with(good, "\"usual\":", "\"family\": \"fsdp\",\n  \"usual\":"));
+    CHECK(is_framework(mine, "fsdp"));
+    CHECK(is_framework(framework(framework_json(mine)), "fsdp"));
     std::string const last = fmt::format("\"last\": \"{}\"", name_of(read.releases->last));
     CHECK_THROWS_WITH(framework(with(good, last, "\"last\": \"24.04\"")), contains("releases.at") && contains("24.04"));
     CHECK_THROWS_WITH(framework(with(good, last, "\"last\": \"2604\"")), contains("such as 24.07"));

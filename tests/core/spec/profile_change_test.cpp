@@ -111,6 +111,8 @@ TEST_CASE("constants of a framework change in every entry of its timing") {
         CHECK(half.timing[i].tp_overlap.value == 0.5 * plain.timing[i].tp_overlap.value);
     CHECK(half.memory.usable_fraction.value == 0.8);
     CHECK(find_engine("vllm:memory_utilisation=0.5", "test").memory_utilisation.value == 0.5);
+    CHECK_FALSE(is_framework(find_framework("megatron", "test"), "torchtitan"));
+    CHECK(is_framework(find_framework("megatron:dp_overlap=1", "test"), "megatron"));
 }
 
 TEST_CASE("a model with changed fields is the model that its config would describe") {
