@@ -4,6 +4,7 @@
 #include "core/graph/block.hpp"
 #include "core/graph/shapes.hpp"
 #include "core/is_one_of.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "core/spec/serving_split.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/kernel_time.hpp"
@@ -66,6 +67,17 @@ LatentDecode latent_read(AttentionSpec const& a, DecodeAttention const& read) {
             .cache_bytes = read.cache_bytes};
 }
 
+/// Engines add up a few tokens in kernels of their own, for which NCCL's times on Hopper stand with the constants that
+/// were fitted there. On Blackwell NCCL's small messages take half as long again (two logs), those kernels do not: a
+/// sum is what it would be on an H100, at most. Empty for other machines.
+CollectiveCurve reduce_of_hopper(ClusterSpec const& cluster, GroupPlacement const& ranks) {
+    ClusterSpec const* const hopper = known_cluster("h100-sxm");
+    bool const is_newer =
+        cluster.accelerator.generation == "blackwell" && cluster.scale_up.kind == ScaleUpKind::switched;
+    if (!is_newer || ranks.domains > 1 || ranks.size > hopper->domain_size) return {};
+    return collective_curve(*hopper, CollectiveKind::all_reduce, place_group(ranks.size, 1, *hopper));
+}
+
 }  // namespace
 
 LayerCosts::LayerCosts(ServingCase const& what)
@@ -79,6 +91,7 @@ LayerCosts::LayerCosts(ServingCase const& what)
     if (plan.tp > 1) {
         GroupPlacement const ranks = place_group(plan.tp, 1, what.cluster, job);
         reduce_ = collective_curve(what.cluster, CollectiveKind::all_reduce, ranks);
+        own_reduce_ = reduce_of_hopper(what.cluster, ranks);
         gather_ = collective_curve(what.cluster, CollectiveKind::all_gather, ranks);
     }
     if (what.model.moe && plan.ep == 1 && plan.attention_dp > 1) {
@@ -122,6 +135,11 @@ void LayerCosts::add_sends() {
         sends_.emplace_back(static_cast<double>(crossing[far]),
                             collective_curve(cluster, CollectiveKind::send_receive, between));
     }
+}
+
+Seconds LayerCosts::reduced(Bytes bytes) const {
+    Seconds const time = reduce_.time(bytes);
+    return own_reduce_.empty() ? time : std::min(time, own_reduce_.time(bytes));
 }
 
 Seconds LayerCosts::product(std::int64_t m, std::int64_t n, std::int64_t k, GemmFormat const& format) const {
@@ -197,7 +215,7 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
             time.communication += exchange_.time(c->bytes * what_.plan.expert_imbalance *
                                                  (op.name == dispatched_tokens ? dispatched_share_ : 1));
         } else if (!reduce_.empty())
-            time.communication += reduce_.time(c->bytes);
+            time.communication += reduced(c->bytes);
     }
 }
 
@@ -212,7 +230,7 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
             if (!shared || !is_of_shared_expert(op.name)) add_op(op, tokens, layer);
         // Experts of the tensor-parallel ranks end in a sum over them; a shared expert has brought one already.
         bool const needs_sum = kind.moe && !sends_to_experts(what_.plan) && model.moe->shared_intermediate == 0;
-        if (needs_sum && !reduce_.empty()) layer.communication += reduce_.time(hidden);
+        if (needs_sum && !reduce_.empty()) layer.communication += reduced(hidden);
         if (kind.moe && !share_.empty()) {
             Bytes const of_all = hidden * static_cast<double>(what_.plan.attention_dp);
             layer.communication += share_.time(of_all) + collect_.time(of_all);

@@ -84,6 +84,8 @@ private:
     [[nodiscard]] Seconds index_step(std::int64_t sequences, std::int64_t context) const;
     void add_op(Op const& op, std::int64_t tokens, LayerTime& time);
     void add_sends();
+    /// Sum over the tensor-parallel ranks.
+    [[nodiscard]] Seconds reduced(Bytes bytes) const;
 
     ServingCase const& what_;
     AcceleratorProfile const& device_;
@@ -91,6 +93,7 @@ private:
     GemmFormat const& format_;
     GemmFormat const& wide_;  ///< of the parts that stay in two bytes
     CollectiveCurve reduce_;
+    CollectiveCurve own_reduce_;  ///< of small messages by the engine's own kernels, where NCCL says too much of them
     CollectiveCurve gather_;
     CollectiveCurve exchange_;     ///< of tokens with experts, where they are sent
     double dispatched_share_ = 1;  ///< bytes of tokens on their way to the experts, over those of two a value

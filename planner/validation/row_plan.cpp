@@ -84,8 +84,8 @@ void apply_degrees(TrainingRow const& row, TrainingCase& out) {
     plan.cp = row.cp ? TrainingRow::need(row.cp, "cp") : 1;
     plan.ep = row.ep ? TrainingRow::need(row.ep, "ep") : 1;
     // All that DeepSpeed has.
-    bool const by_heads = is_framework(*out.framework, "deepspeed") ||
-                          has(lower_case(row.framework + ";" + row.notes), "ulysses");
+    bool const by_heads =
+        is_framework(*out.framework, "deepspeed") || has(lower_case(row.framework + ";" + row.notes), "ulysses");
     if (plan.cp > 1 && by_heads && out.model.attention.heads % (plan.tp * plan.cp) == 0) {
         plan.cp_mode = ContextParallel::ulysses;
         out.assumptions.emplace_back("context parallelism by heads, as DeepSpeed's Ulysses");

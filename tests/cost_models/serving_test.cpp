@@ -16,6 +16,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <string_view>
 
 using namespace sextant;
 
@@ -798,6 +799,18 @@ TEST_CASE("serving: a decode iteration never takes less for more sequences or lo
                 CHECK(model(decodes(batch, 1.3 * context)).decode >= 0.999999 * time);
                 CHECK(model(decodes(1.3 * batch, context)).decode >= 0.999999 * time);
             }
+        }
+}
+
+TEST_CASE("serving: sums of a few tokens take no longer on Blackwell than on Hopper") {
+    for (char const* name : {"llama-3.1-70b", "gpt-oss-120b", "deepseek-v3"})
+        for (double const batch : {1.0, 4.0, 16.0}) {
+            ServingPlan plan{.tp = 8};
+            if (std::string_view(name) == "deepseek-v3") plan.weights = "fp8";
+            CAPTURE(name, batch);
+            Seconds const hopper = IterationModel(served(name, "h200-sxm", plan))(decodes(batch, 1024)).total();
+            for (char const* machine : {"b200-sxm", "gb200-nvl72", "gb300-nvl72"})
+                CHECK(IterationModel(served(name, machine, plan))(decodes(batch, 1024)).total() < hopper);
         }
 }
 
