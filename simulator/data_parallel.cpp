@@ -143,15 +143,15 @@ Seconds exposed(Seconds transfer, Window const& pass, Window const& between, dou
                      transfer / layers});
 }
 
-constexpr double host_update_bytes = 28;  // fp32 AdamW: read 16, write 12
+constexpr double host_update_bytes = 28;  // fp32 AdamW: read 16, write 12; 8 of each are the moments
 /// AdamW with all in bf16: reads gradient, weight and two moments, writes weight and moments.
 constexpr double pure_bf16_update_bytes = 4 * 2 + 3 * 2;
 
 /// Bytes that the update of one parameter reads and writes where its state lies.
 double update_bytes(ParallelPlan const& plan, KeptGradients const& kept, FrameworkTiming const& f) {
     if (plan.optimizer == Optimizer::adamw_pure_bf16) return pure_bf16_update_bytes;
-    if (offloads_optimizer(plan)) return host_update_bytes;
     // What is not held is neither read nor written.
+    if (offloads_optimizer(plan)) return host_update_bytes - 2 * optimizer_saving(plan.optimizer);
     double const narrower = f.gradient_bytes_sent.value - gradient_traffic(f, kept, plan).sent;
     // An fp32 copy of fp16 gradients is written, scaled in place and read. Source: Megatron-Core, optimizer.py.
     double const copied = plan.precision == Precision::fp16 ? 4 * kept.fp16_copy_bytes : 0;

@@ -368,6 +368,21 @@ TEST_CASE("data_parallel_time: the update reads and writes its bytes once, less 
     CHECK(saved.base() == Approx(28 * 1e9 / 64 * (1 / 25e9 - 1 / 100e9)));
 }
 
+TEST_CASE("data_parallel_time: an offloaded optimizer reads and writes in host memory what it holds there",
+          "[INV-24]") {
+    ClusterSpec const machine = cluster();
+    StageLoad const load = load_of(1e9, 32);
+    auto const offload = [&](Optimizer optimizer) {
+        ParallelPlan const plan{.dp = 64, .zero = 1, .offload = Offload::optimizer, .optimizer = optimizer};
+        return time_of(load, plan, machine, two_bytes()).offload;
+    };
+    auto const saves = [&](Optimizer optimizer) { return (offload(Optimizer::adamw) - offload(optimizer)).base(); };
+    double const byte = 1e9 / 64 / 25e9;  // of every parameter, in the host's memory
+    CHECK(saves(Optimizer::adamw_bf16) == Approx(2 * 4 * byte));
+    CHECK(saves(Optimizer::adamw_8bit) == Approx(2 * 6 * byte));
+    CHECK(saves(Optimizer::sgd) == Approx(2 * 4 * byte));
+}
+
 TEST_CASE("data_parallel_time: with all of the state in bf16 gradients are reduced in bf16, and less moves to the host",
           "[INV-24]") {
     ClusterSpec const machine = cluster();
