@@ -60,17 +60,21 @@ Work attention_work(Attention const& a, Pass pass) {
 Work recurrence_work(Recurrence const& r, Pass pass) {
     double const tokens = static_cast<double>(r.batch * r.tokens);
     double const steps = tokens * static_cast<double>(r.heads);
+    double const key_steps = tokens * static_cast<double>(r.key_heads);
     auto const key = static_cast<double>(r.key_dim);
     auto const value = static_cast<double>(r.value_dim);
     double const state = key * value;
     auto const chunk = static_cast<double>(std::min(r.chunk, r.tokens));
     bool const delta = r.rule == StateRule::delta;
-    double const products = delta ? 2 * chunk * (3 * key + 2 * value) + 2 * chunk * chunk / 3 + 6 * state
-                                  : 2 * chunk * (key + value) + 4 * state;
-    double const operands = 2 * tokens * static_cast<double>(2 * r.key_heads) * key + 4 * steps * value;
+    // Scores C B^T are one product for all heads that share B and C; the decay of each head comes to them after that.
+    // Source: state-spaces/mamba, ssd_bmm.py (`_bmm_chunk_fwd` over groups).
+    double const scores = delta ? 0 : key_steps * 2 * chunk * key;
+    double const products =
+        delta ? 2 * chunk * (3 * key + 2 * value) + 2 * chunk * chunk / 3 + 6 * state : 2 * chunk * value + 4 * state;
+    double const operands = 2 * 2 * key_steps * key + 4 * steps * value;
     double const chunks = static_cast<double>((r.tokens + r.chunk - 1) / r.chunk);
     Work work;
-    work.executed = steps * products * flop;
+    work.executed = (scores + steps * products) * flop;
     work.model = steps * (delta ? 8 : 7) * state * flop;
     work.moved = operands * B + 2 * chunks * state_bytes(r);
     if (pass == Pass::backward) {

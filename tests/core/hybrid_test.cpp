@@ -111,6 +111,28 @@ TEST_CASE("hybrid: configs that say nothing sensible are refused with what is wr
     CHECK(message_of(granite(layers + R"(, "mamba_n_heads": 4, "num_local_experts": 0)")) == "(accepted)");
 }
 
+TEST_CASE("hybrid: heads of a group share the scores of the decay rule, and none of those of the delta rule",
+          "[INV-4]") {
+    Recurrence r{.batch = 1,
+                 .tokens = 8192,
+                 .heads = 128,
+                 .key_heads = 1,
+                 .key_dim = 128,
+                 .value_dim = 64,
+                 .chunk = 256,
+                 .rule = StateRule::decay};
+    auto const executed = [&] { return work_of({.name = "recurrence", .what = r}, Pass::forward).executed.base(); };
+    // Granite 4.0-H-Small: 2 C d_k for the group, 2 C d_v + 4 d_k d_v for each head.
+    double const shared = executed();
+    CHECK(shared == 8192.0 * (2 * 256 * 128 + 128 * (2 * 256 * 64 + 4 * 128 * 64)));
+    r.key_heads = 8;
+    CHECK(executed() - shared == 7.0 * 8192 * 2 * 256 * 128);
+    r.rule = StateRule::delta;
+    double const delta = executed();
+    r.key_heads = 1;
+    CHECK(executed() == delta);
+}
+
 TEST_CASE("hybrid: work of a recurrence is linear in its tokens, and a long chunk costs more", "[INV-4]") {
     for (StateRule const rule : {StateRule::decay, StateRule::delta}) {
         Recurrence r{.batch = 2,
