@@ -112,6 +112,9 @@ public:
     /// After the framework's scales of matrix products changed; curves depend on the cluster alone and stay.
     void forget_products() { products_.clear(); }
 
+    /// The last of the ops that this framework runs again of a layer.
+    [[nodiscard]] Rerun last_rerun() const;
+
 private:
     struct Selection;
     struct Floors;
@@ -131,7 +134,6 @@ private:
     BarePass price_bare(Block const& block, ParallelPlan const& plan, Selection const& selection);
     [[nodiscard]] Halves halves_of(BarePass const& bare, GradientSums sums, GradientTraffic const& traffic) const;
     PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
-    [[nodiscard]] Rerun last_rerun() const;
     /// Where rounded weights are not kept from one microbatch to the next.
     [[nodiscard]] bool casts_weights(ParallelPlan const& plan) const;
     [[nodiscard]] Floors floors(Block const& block, ParallelPlan const& plan, HostFloor host_floor) const;

@@ -81,7 +81,7 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     report.tokens_per_second = tokens / time.base();
     Flops const model = model_flops_per_step(form.model(), form.workload(), plan.adapters);
     report.model_rate = model / time / accelerators;
-    report.hardware_rate = executed_flops_per_step(graph).total / time / accelerators;
+    report.hardware_rate = executed_flops_per_step(graph, form.pricer().last_rerun()).total / time / accelerators;
     FlopsPerSecond const peak = form.cluster().accelerator.peak_of(plan.precision).value;
     report.mfu = report.model_rate / peak;
     report.hfu = report.hardware_rate / peak;

@@ -1,7 +1,6 @@
 #include "simulator/closed_form.hpp"
 
 #include "core/graph/plan_check.hpp"
-#include "core/graph/recomputed_layers.hpp"
 #include "cost_models/fsdp_memory.hpp"
 #include "simulator/content_cost.hpp"
 #include "simulator/held_activations.hpp"
@@ -11,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
+#include <vector>
 
 namespace sextant {
 namespace {
@@ -187,34 +188,13 @@ ShapeCost ClosedForm::price_shape(ParallelPlan const& plan) {
     return {.blocks = pricer_.price(blocks, plan), .kinds = blocks.kinds};
 }
 
-ClosedForm::Layout const& ClosedForm::layout_of(ParallelPlan const& plan) {
-    auto const [found, is_new] =
-        layouts_.try_emplace({traits_of(plan.schedule).placement, plan.pp, plan.vpp, plan.stage_layers});
-    Layout& layout = found->second;
-    if (!is_new) return layout;
-    layout.stages = lay_out_stages(model_, plan);
-    std::vector<StageContent> const& stages = layout.stages.stages;
-    for (std::size_t i = 0; i < stages.size(); ++i) {
-        StageRun run{
-            .content = stages[i], .first = static_cast<std::int64_t>(i), .count = 1, .chunks = {}, .places = {}};
-        run.places = chunks_on_rank(plan.schedule, plan.pp, plan.vpp, run.first);
-        for (std::int64_t const chunk : run.places)
-            run.chunks.push_back(layout.stages.chunks[static_cast<std::size_t>(chunk)]);
-        if (!layout.runs.empty() && run.continues(layout.runs.back()))
-            ++layout.runs.back().count;
-        else
-            layout.runs.push_back(std::move(run));
-    }
-    return layout;
-}
-
 StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, StageRun const& run,
-                              std::span<std::int64_t const> again, ParallelPlan const& plan) const {
+                              ParallelPlan const& plan) const {
     StageCost stage;
     stage.first = run.first;
     stage.count = run.count;
     double const added = added_share(plan);
-    ChunkCost const passes = passes_of(shape, run.content, plan, recomputed_share(plan, run.content.layers), added);
+    ChunkCost const passes = passes_of(shape, run.content, plan, run.again, added);
     double const mean = 1 / as_double(layout.stages.copies);
     stage.forward = mean * passes.forward;
     stage.backward = mean * passes.backward;
@@ -224,7 +204,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
         StageContent const ends{.layers_of_kind = std::vector<std::int64_t>(run.content.layers_of_kind.size(), 0),
                                 .embedding = run.content.embedding,
                                 .head = run.content.head};
-        ChunkCost const of_ends = passes_of(shape, ends, plan, 0, added);
+        ChunkCost const of_ends = passes_of(shape, ends, plan, {}, added);
         stage.forward_ends = mean * of_ends.forward.total();
         stage.backward_ends = mean * (of_ends.backward.total() + of_ends.rerun.total());
     }
@@ -235,7 +215,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     double const tokens = as_double(plan.micro_batch) * as_double(workload_.sequence) / as_double(plan.cp);
     load.layers = as_double(run.content.layers);
     load.offloaded_share = offloaded_share(plan, model_.layer_count());
-    add_weights(load, shape, run.content, plan);
+    add_weights(load, shape, run.content, plan, run.again);
     if (run.content.head) {
         load.logits =
             tokens * as_double(padded_vocabulary(model_.vocab, plan)) / tp * as_double(1 + model_.mtp_modules);
@@ -251,13 +231,10 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
                  (plan.schedule != Schedule::overlapped ||
                   pairs_on_rank(plan.pp, plan.vpp, microbatches(plan, workload_), run.first) > 0);
     if (load.pairs) load.between_halves[2] = 0;
-    std::vector<std::int64_t> again_here;
-    for (std::size_t c = 0; c < run.places.size() && !again.empty(); ++c)
-        again_here.push_back(again[static_cast<std::size_t>(run.places[c])]);
-    stage.chunk_shares = shares_of(shape, run.chunks, again_here, plan);
+    stage.chunk_shares = shares_of(shape, run.chunks, run.again_of_chunks, plan);
     if (would_offload_in_part(plan)) {
-        stage.device_shares = shares_of(shape, run.chunks, again_here, plan, Activations::on_device);
-        stage.offloaded_shares = shares_of(shape, run.chunks, again_here, plan, Activations::offloaded);
+        stage.device_shares = shares_of(shape, run.chunks, run.again_of_chunks, plan, Activations::on_device);
+        stage.offloaded_shares = shares_of(shape, run.chunks, run.again_of_chunks, plan, Activations::offloaded);
     }
     load.hidden_tokens = tokens * as_double(model_.hidden);
     load.sharded_hidden_tokens = load.hidden_tokens / tp;
@@ -269,12 +246,9 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
     pipeline.microbatches = microbatches(plan, workload_);
     Layout const& layout = layout_of(plan);
     bool const has_walk = !has_closed_form(plan.schedule) || (plan.pp > 1 && method != PipelineMethod::quick);
-    bool const in_part = plan.recompute == Recompute::full && plan.recompute_layers > 0;
-    std::vector<std::int64_t> again;
-    if (has_walk || (in_part && layout.runs.front().chunks.size() > 1)) again = recomputed_layers(plan, layout.stages);
     pipeline.stages.reserve(layout.runs.size());
     for (StageRun const& run : layout.runs)
-        pipeline.stages.push_back(cost_of(shape, layout, run, in_part ? again : std::span<std::int64_t const>{}, plan));
+        pipeline.stages.push_back(cost_of(shape, layout, run, plan));
     if (has_walk) {
         pipeline.schedule =
             schedules_.get(plan, pipeline.microbatches,
@@ -282,10 +256,12 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         std::vector<StageContent> const& chunks = layout.stages.chunks;
         double const added = added_share(plan);
         for (std::size_t c = 0; c < chunks.size(); ++c) {
-            bool const repeats = c > 0 && chunks[c] == chunks[c - 1] && again[c] == again[c - 1];
-            double const share = again[c] == 0 ? 0 : as_double(again[c]) / as_double(chunks[c].layers);
+            bool const in_part = !layout.again.empty();
+            bool const repeats =
+                c > 0 && chunks[c] == chunks[c - 1] && (!in_part || layout.again[c] == layout.again[c - 1]);
+            std::span<std::int64_t const> const again = in_part ? layout.again[c] : std::span<std::int64_t const>{};
             pipeline.chunks.push_back(repeats ? pipeline.chunks.back()
-                                              : passes_of(shape, chunks[c], plan, share, added));
+                                              : passes_of(shape, chunks[c], plan, again, added));
         }
     }
     for (StageCost& stage : pipeline.stages)

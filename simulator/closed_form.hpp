@@ -123,19 +123,21 @@ private:
         std::int64_t first = 0;
         std::int64_t count = 1;
         std::vector<StageContent> chunks;  ///< of one of the ranks, in model order
-        std::vector<std::int64_t> places;  ///< of those chunks in the model, of the first rank
+        /// Layers of these chunks, and of all of them, that recompute runs again, by kind; empty: all.
+        std::vector<std::vector<std::int64_t>> again_of_chunks;
+        std::vector<std::int64_t> again;
         [[nodiscard]] bool continues(StageRun const& before) const {
-            return content == before.content && chunks == before.chunks;
+            return content == before.content && chunks == before.chunks && again_of_chunks == before.again_of_chunks;
         }
     };
     struct Layout {
         StageLayout stages;
+        std::vector<std::vector<std::int64_t>> again;  ///< of each chunk of the model, as in a run
         std::vector<StageRun> runs;
     };
     Layout const& layout_of(ParallelPlan const& plan);
-    /// `again`: layers of each chunk of the model that recompute runs again; empty: the same share of every chunk.
     StageCost cost_of(ShapeCost const& shape, Layout const& layout, StageRun const& run,
-                      std::span<std::int64_t const> again, ParallelPlan const& plan) const;
+                      ParallelPlan const& plan) const;
     PipelineTime time_of_pipeline(PipelineCost const& pipeline, ParallelPlan const& plan,
                                   std::span<StageTimes const> stages, PairSavings& saved) const;
 
@@ -145,7 +147,9 @@ private:
     FrameworkProfile const& framework_;
     FrameworkTiming const& timing_;
     Pricer pricer_;
-    std::map<std::tuple<ChunkPlacement, std::int64_t, std::int64_t, std::vector<std::int64_t>>, Layout> layouts_;
+    /// By placement, pp, vpp, layers that run again (0: all that the policy names) and layers of chunks.
+    std::map<std::tuple<ChunkPlacement, std::int64_t, std::int64_t, std::int64_t, std::vector<std::int64_t>>, Layout>
+        layouts_;
     ScheduleStore schedules_;
     MomentStore moments_;
 };

@@ -3,14 +3,15 @@
 #include "simulator/held_activations.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace sextant {
 
-ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share,
-                    double added) {
+ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan,
+                    std::span<std::int64_t const> again, double added) {
     ChunkCost cost;
-    cost.kept = kept_of(shape, content, plan, share);
-    cost.offloaded = kept_of(shape, content, plan, share, Activations::offloaded);
+    cost.kept = kept_of(shape, content, plan, again);
+    cost.offloaded = kept_of(shape, content, plan, again, Activations::offloaded);
     auto const policy = static_cast<std::size_t>(plan.recompute);
     bool const reduced = gradient_sums(plan) == GradientSums::reduced;
     auto const add_backward = [&](double n, BlockPrice const& price) {
@@ -27,7 +28,7 @@ ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Paralle
         BlockPrice const& price = shape.blocks.layers[k];
         cost.forward += n * price.forward;
         add_backward(n, price);
-        cost.rerun += n * share * price.rerun[policy];
+        cost.rerun += (again.empty() ? n : static_cast<double>(again[k])) * price.rerun[policy];
     }
     auto const add_end = [&](BlockPrice const& price) {
         cost.forward += price.forward;
@@ -42,7 +43,8 @@ ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Paralle
     return cost;
 }
 
-void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan) {
+void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan,
+                 std::span<std::int64_t const> again) {
     auto const policy = static_cast<std::size_t>(plan.recompute);
     for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
         double const n = static_cast<double>(content.layers_of_kind[k]);
@@ -55,7 +57,7 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
             load.frozen_layer = price.frozen;
         }
         load.workspace = std::max(load.workspace, price.workspace);
-        if (plan.recompute != Recompute::none)
+        if (plan.recompute != Recompute::none && (again.empty() || again[k] > 0))
             load.working_layer = std::max(load.working_layer, price.run_again - price.kept[policy]);
         if (shape.kinds[k].moe) load.moe_layers += n;
     }

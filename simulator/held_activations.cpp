@@ -2,18 +2,22 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 namespace sextant {
 
 namespace {
 
-Bytes sum_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share,
-             std::array<Bytes, 3> BlockPrice::*which) {
+Bytes sum_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan,
+             std::span<std::int64_t const> again, std::array<Bytes, 3> BlockPrice::*which) {
     auto const policy = static_cast<std::size_t>(plan.recompute);
     Bytes kept;
     for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
         std::array<Bytes, 3> const& layer = shape.blocks.layers[k].*which;
-        kept += static_cast<double>(content.layers_of_kind[k]) * (share * layer[policy] + (1 - share) * layer[0]);
+        std::int64_t const n = content.layers_of_kind[k];
+        std::int64_t const dropping = again.empty() ? n : again[k];
+        kept += static_cast<double>(dropping) * layer[policy];
+        if (dropping < n) kept += static_cast<double>(n - dropping) * layer[0];
     }
     if (content.embedding) kept += (shape.blocks.embedding.*which)[0];
     if (content.head)
@@ -24,9 +28,9 @@ Bytes sum_of(ShapeCost const& shape, StageContent const& content, ParallelPlan c
 
 }  // namespace
 
-Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share,
-              Activations which) {
-    auto const sum = [&](auto member) { return sum_of(shape, content, plan, share, member); };
+Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan,
+              std::span<std::int64_t const> again, Activations which) {
+    auto const sum = [&](auto member) { return sum_of(shape, content, plan, again, member); };
     switch (which) {
         case Activations::kept: return sum(&BlockPrice::kept);
         case Activations::offloaded: return sum(&BlockPrice::offloaded);
@@ -36,15 +40,15 @@ Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan 
 }
 
 std::vector<double> shares_of(ShapeCost const& shape, std::span<StageContent const> contents,
-                              std::span<std::int64_t const> again, ParallelPlan const& plan, Activations which) {
+                              std::span<std::vector<std::int64_t> const> again, ParallelPlan const& plan,
+                              Activations which) {
     bool const alike = std::equal(contents.begin() + 1, contents.end(), contents.begin());
     if (contents.size() == 1 || (alike && again.empty())) return {};
     std::vector<double> shares;
     double sum = 0;
     for (std::size_t c = 0; c < contents.size(); ++c) {
-        auto const layers = static_cast<double>(std::max<std::int64_t>(1, contents[c].layers));
-        double const share = again.empty() ? 1 : static_cast<double>(again[c]) / layers;
-        shares.push_back(kept_of(shape, contents[c], plan, share, which).base());
+        std::span<std::int64_t const> const here = again.empty() ? std::span<std::int64_t const>{} : again[c];
+        shares.push_back(kept_of(shape, contents[c], plan, here, which).base());
         sum += shares.back();
     }
     if (std::equal(shares.begin() + 1, shares.end(), shares.begin())) return {};

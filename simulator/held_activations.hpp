@@ -11,15 +11,15 @@ namespace sextant {
 /// Which activations: all that are kept, those that would be offloaded, or the rest.
 enum class Activations : std::uint8_t { kept, offloaded, on_device };
 
-/// Activations that some layers and ends of the model keep of a microbatch; `share`: of the layers that recompute runs
-/// again.
-Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share,
-              Activations which = Activations::kept);
+/// Activations that some layers and ends of the model keep of a microbatch; `again`: of the layers of each kind, those
+/// that recompute runs again (empty: all).
+Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan,
+              std::span<std::int64_t const> again, Activations which = Activations::kept);
 
 /// Shares of a rank's chunks, which hold `contents`, in what it keeps of a microbatch; empty where all keep the same.
-/// `again`: layers of each chunk that recompute runs again; empty: the same share of every chunk.
+/// `again`: layers of each chunk, by kind, that recompute runs again; empty: all.
 std::vector<double> shares_of(ShapeCost const& shape, std::span<StageContent const> contents,
-                              std::span<std::int64_t const> again, ParallelPlan const& plan,
+                              std::span<std::vector<std::int64_t> const> again, ParallelPlan const& plan,
                               Activations which = Activations::kept);
 
 /// Microbatches whose activations a rank holds at its peak: by what its chunks keep, where that differs.

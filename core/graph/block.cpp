@@ -58,10 +58,10 @@ Work Block::work(Pass pass) const {
     return total;
 }
 
-Work Block::rerun_work(Recompute recompute) const {
+Work Block::rerun_work(Recompute recompute, Rerun last) const {
     Work total;
     for (Op const& op : ops)
-        if (op.op_class() != OpClass::communication && runs_again(recompute, op.rerun))
+        if (op.op_class() != OpClass::communication && runs_again(recompute, op.rerun) && op.rerun <= last)
             total += work_of(op, Pass::forward);
     return total;
 }

@@ -101,7 +101,7 @@ struct Block {
     /// Work of one pass over all ops that are not communication.
     [[nodiscard]] Work work(Pass pass) const;
     /// Extra forward work under a recompute policy.
-    [[nodiscard]] Work rerun_work(Recompute recompute) const;
+    [[nodiscard]] Work rerun_work(Recompute recompute, Rerun last = Rerun::to_the_end) const;
     /// Bytes kept for the backward pass under a recompute policy, of these groups; the input is one of them.
     [[nodiscard]] Bytes kept(Recompute recompute, KeptFormats const& formats = {},
                              ActivationGroups groups = all_activations) const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 namespace sextant {
 
@@ -21,6 +22,19 @@ std::vector<std::int64_t> recomputed_layers(ParallelPlan const& plan, StageLayou
         again.push_back(std::llround(share * static_cast<double>(after)) -
                         std::llround(share * static_cast<double>(before)));
         before = after;
+    }
+    return again;
+}
+
+std::vector<std::vector<std::int64_t>> recomputed_kinds(ParallelPlan const& plan, StageLayout const& layout) {
+    std::vector<std::vector<std::int64_t>> again;
+    std::size_t first = 0;
+    std::vector<std::int64_t> const layers = recomputed_layers(plan, layout);
+    for (std::size_t chunk = 0; chunk < layers.size(); ++chunk) {
+        std::vector<std::int64_t>& kinds = again.emplace_back(layout.kinds.size());
+        for (std::size_t i = 0; i < static_cast<std::size_t>(layers[chunk]); ++i)
+            ++kinds[layout.layer_kinds[first + i]];
+        first += static_cast<std::size_t>(layout.chunk_layers[chunk]);
     }
     return again;
 }

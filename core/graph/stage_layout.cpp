@@ -89,9 +89,10 @@ StageLayout lay_out_stages(ModelSpec const& model, ParallelPlan const& plan) {
     for (std::size_t c = 0; c < layout.chunks.size(); ++c) {
         StageContent& chunk = layout.chunks[c];
         for (std::int64_t i = 0; i < layout.chunk_layers[c]; ++i, ++layer) {
-            auto const kind =
-                std::find(layout.kinds.begin(), layout.kinds.end(), model.layers[layer]) - layout.kinds.begin();
-            ++chunk.layers_of_kind[static_cast<std::size_t>(kind)];
+            auto const kind = static_cast<std::size_t>(
+                std::find(layout.kinds.begin(), layout.kinds.end(), model.layers[layer]) - layout.kinds.begin());
+            layout.layer_kinds.push_back(kind);
+            ++chunk.layers_of_kind[kind];
             ++chunk.layers;
         }
         std::int64_t const rank = rank_of_chunk(traits.placement, plan.pp, static_cast<std::int64_t>(c));

@@ -3,6 +3,7 @@
 #include "core/spec/model_spec.hpp"
 #include "core/spec/parallel_plan.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct StageContent {
 /// Which layers lie on which pipeline rank.
 struct StageLayout {
     std::vector<LayerKind> kinds;            ///< the distinct kinds of the model
+    std::vector<std::size_t> layer_kinds;    ///< which of them each layer is, in model order
     std::vector<std::int64_t> chunk_layers;  ///< layers of each of the pp * vpp chunks in model order
     std::vector<StageContent> chunks;        ///< what they hold; where they lie is up to the schedule (`traits_of`)
     std::vector<StageContent> stages;        ///< one per pipeline rank: all that it holds

@@ -1,6 +1,8 @@
 #include "core/graph/step_graph.hpp"
 
 #include "core/graph/plan_check.hpp"
+#include "core/graph/recomputed_layers.hpp"
+#include "core/spec/schedule_traits.hpp"
 
 #include <fmt/format.h>
 
@@ -63,8 +65,7 @@ void add_block(Hash& hash, Block const& block) {
 enum class Part : std::uint8_t { layer, end, mtp };
 
 template <class F>
-Work sum_over_stage(StepGraph const& graph, std::size_t stage, F&& work_of_block) {
-    StageContent const& content = graph.layout.stages[stage];
+Work sum_over(StageContent const& content, StepGraph const& graph, F&& work_of_block) {
     auto const copies = static_cast<double>(graph.layout.copies);
     Work total;
     auto const add = [&](Block const& block, double count, Part part) {
@@ -84,6 +85,13 @@ Work sum_over_stage(StepGraph const& graph, std::size_t stage, F&& work_of_block
         add(graph.blocks.mtp, 1, Part::mtp);
     }
     return total;
+}
+
+bool holds_chunk(StepGraph const& graph, std::size_t stage, std::size_t chunk) {
+    std::int64_t const rank =
+        rank_of_chunk(traits_of(graph.plan.schedule).placement, graph.plan.pp, static_cast<std::int64_t>(chunk));
+    auto const here = static_cast<std::int64_t>(stage);
+    return rank == here || (graph.layout.copies > 1 && graph.plan.pp - 1 - rank == here);
 }
 
 /// Weights of one sort that a rank of the stage holds, without a copy of the embedding.
@@ -154,19 +162,20 @@ std::string digest(StepGraph const& graph) {
 }
 
 Work stage_work(StepGraph const& graph, std::size_t stage, Pass pass) {
-    return sum_over_stage(graph, stage, [&](Block const& block, Part) { return block.work(pass); });
+    return sum_over(graph.layout.stages[stage], graph, [&](Block const& block, Part) { return block.work(pass); });
 }
 
-Work stage_rerun_work(StepGraph const& graph, std::size_t stage) {
-    double const share = recomputed_share(graph.plan, graph.layout.stages[stage].layers);
-    return sum_over_stage(graph, stage, [&](Block const& block, Part part) {
+Work stage_rerun_work(StepGraph const& graph, std::size_t stage, Rerun last) {
+    ParallelPlan const& plan = graph.plan;
+    StageContent again = graph.layout.stages[stage];
+    std::fill(again.layers_of_kind.begin(), again.layers_of_kind.end(), 0);
+    std::vector<std::vector<std::int64_t>> const of_chunks = recomputed_kinds(plan, graph.layout);
+    for (std::size_t chunk = 0; chunk < of_chunks.size(); ++chunk)
+        for (std::size_t k = 0; k < again.layers_of_kind.size() && holds_chunk(graph, stage, chunk); ++k)
+            again.layers_of_kind[k] += of_chunks[chunk][k];
+    return sum_over(again, graph, [&](Block const& block, Part part) {
         if (part == Part::end) return Work{};
-        if (part == Part::mtp) return block.rerun_work(recompute_of_mtp(graph.plan));
-        Work w = block.rerun_work(graph.plan.recompute);
-        w.executed *= share;
-        w.model *= share;
-        w.moved *= share;
-        return w;
+        return block.rerun_work(part == Part::mtp ? recompute_of_mtp(plan) : plan.recompute, last);
     });
 }
 

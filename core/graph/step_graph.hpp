@@ -29,8 +29,9 @@ std::string digest(StepGraph const& graph);
 /// Work of one stage in one microbatch, without recompute. Where a rank holds the stages of both directions, the mean
 /// of the two: it runs half of the microbatches on each.
 Work stage_work(StepGraph const& graph, std::size_t stage, Pass pass);
-/// Work that recompute adds to one stage in one microbatch.
-Work stage_rerun_work(StepGraph const& graph, std::size_t stage);
+/// Work that recompute adds to one stage in one microbatch; `last`: of the ops of a layer, where a framework leaves out
+/// those behind the last tensor that the backward pass needs.
+Work stage_rerun_work(StepGraph const& graph, std::size_t stage, Rerun last = Rerun::to_the_end);
 /// Parameters that one rank of a stage trains, and holds.
 LocalParameters stage_parameters(StepGraph const& graph, std::size_t stage);
 /// Parameters that it holds beside them.

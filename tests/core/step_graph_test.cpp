@@ -157,6 +157,28 @@ TEST_CASE("recomputed_share: none, all, or as many layers as asked for", "[INV-7
     CHECK(recomputed_share(plan, 8) == 1);
 }
 
+TEST_CASE("layers that run again are the first of each chunk, whatever their kinds", "[INV-7]") {
+    ModelSpec const model = mixture(1024, 16, 16, 2, 768, 3);
+    ParallelPlan plan;
+    plan.pp = 4;
+    plan.recompute = Recompute::full;
+    plan.recompute_layers = 3;
+    StepGraph const graph = build_step_graph(model, plan, {.sequence = 2048, .global_batch = 64});
+    REQUIRE(graph.blocks.kinds.size() == 2);
+    std::size_t const dense = graph.blocks.kinds[0].moe ? 1 : 0;
+    auto const forward = [&](std::size_t kind) { return graph.blocks.layers[kind].work(Pass::forward).executed; };
+    // The first stage has three dense layers, which run again, and one of experts, which does not.
+    CHECK(stage_rerun_work(graph, 0).executed.base() == Approx((3 * forward(dense)).base()).epsilon(1e-12));
+    CHECK(stage_rerun_work(graph, 1).executed.base() == Approx((3 * forward(1 - dense)).base()).epsilon(1e-12));
+    Flops const last = forward(dense) - graph.blocks.layers[dense].rerun_work(plan.recompute, Rerun::full).executed;
+    CHECK(last.base() == Approx(2.0 * 2048 * 4096 * 1024));
+    CHECK(stage_rerun_work(graph, 0, Rerun::full).executed.base() == Approx((3 * (forward(dense) - last)).base()));
+    // Both ranks of a pair run the same again.
+    plan.schedule = Schedule::dualpipe;
+    StepGraph const both = build_step_graph(model, plan, {.sequence = 2048, .global_batch = 64});
+    CHECK(stage_rerun_work(both, 0).executed == stage_rerun_work(both, 3).executed);
+}
+
 TEST_CASE("digest: equal for equal input, different when anything about the work changes", "[INV-12]") {
     using Change = std::function<void(ModelSpec&, ParallelPlan&, Workload&)>;
     std::vector<Change> const changes{

@@ -67,6 +67,20 @@ TEST_CASE("report: recompute raises the hardware rate above the model rate, by o
     CHECK(executed < 4.0 / 3 + 1e-9);
 }
 
+TEST_CASE("report: what a framework does not run again of a layer is no hardware FLOP", "[INV-7]") {
+    Subject s;
+    ParallelPlan plan{.dp = 8};
+    plan.recompute = Recompute::full;
+    auto const executed = [&] {
+        StepReport const r = s.report(plan);
+        return (r.hardware_rate * r.estimate.time).base() * 8;
+    };
+    double const to_the_end = executed();
+    s.framework.timing.front().early_stop = known(1.0);
+    // The product of every layer's feed-forward that leaves it: 2 x 14336 x 4096 for each token.
+    CHECK(to_the_end - executed() == Approx(2.0 * 14336 * 4096 * 64 * 2048 * 32).epsilon(1e-9));
+}
+
 TEST_CASE("report: hardware FLOPs are executed ones, without the masked half of long sequences", "[INV-7]") {
     Subject s;
     s.workload = {.sequence = 1 << 20, .global_batch = 8};

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "simulator/step_program.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 #include "tests/seeds.hpp"
@@ -323,6 +324,22 @@ TEST_CASE("recomputing some layers lies between none and all", "[INV-7]") {
     }
     plan.recompute_layers = 0;
     CHECK(estimate(model, plan, cluster(), neutral_framework()).time == before.time);
+}
+
+TEST_CASE("recomputing some layers of two kinds keeps all of those behind the first", "[INV-7]") {
+    ModelSpec const model = mixture(1024, 16, 16, 2, 768, 3);
+    ParallelPlan plan{.dp = 4, .pp = 4, .ep = 4};
+    plan.recompute = Recompute::full;
+    plan.recompute_layers = GENERATE(1, 3);
+    ClusterSpec const machine = cluster();
+    FrameworkProfile const framework = neutral_framework();
+    Workload const work{.sequence = 2048, .global_batch = 64};
+    ClosedForm form(model, work, machine, framework, plan.precision);
+    std::vector<StageMemory> const memory = memory_by_stage(form, plan);
+    StepProgram const program = build_step_program(form, plan);  // layer by layer
+    for (std::size_t stage = 0; stage < 4; ++stage)
+        CHECK(memory[stage].activations.base() ==
+              Approx(static_cast<double>(4 - stage) * program.kept(stage).base()).epsilon(1e-12));
 }
 
 TEST_CASE("the reported memory is that of the fullest stage of the budget sheet", "[INV-21]") {

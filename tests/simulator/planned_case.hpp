@@ -62,9 +62,7 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
     if (c.model.moe && !replicas) c.plan.ep = c.plan.tp;
     if (c.model.moe && replicas && c.plan.dp * c.plan.cp * c.plan.tp % 2 == 0) c.plan.ep = 2;
     c.plan.recompute = pick(random, {Recompute::none, Recompute::selective, Recompute::full});
-    // Where layers are alike: which of them run again the closed form does not ask.
-    if (c.plan.recompute == Recompute::full && !c.model.moe && !c.model.recurrent)
-        c.plan.recompute_layers = pick<std::int64_t>(random, {0, 1, 2, 3});
+    if (c.plan.recompute == Recompute::full) c.plan.recompute_layers = pick<std::int64_t>(random, {0, 1, 2, 3});
     if (c.plan.recompute == Recompute::selective && pick(random, {0, 1}) == 1) {
         c.plan.recompute_modules = {};
         for (RecomputeModule const module :
