@@ -2,6 +2,7 @@
 
 #include "core/ops/work.hpp"
 #include "core/spec/working_format.hpp"
+#include "cost_models/attention_peak.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/training_attention.hpp"
 
@@ -51,14 +52,13 @@ double expert_scale(FrameworkTiming const& framework) {
 }
 
 /// Of the rate in 16 bits, that of fused attention over values of four bytes: PyTorch's memory-efficient kernel makes
-/// each product of three in TF32 where the device has that (`OpMultiplyAddFastF32` in its CUTLASS kernels), allowed or
+/// each product of three in TF32 where the device has that (`tf32_products_of_fp32`), allowed or
 /// not, and on the vector units elsewhere. assumed: it reaches of that what kernels of 16 bits reach of theirs.
 double wide_attention_share(Precision precision, AcceleratorProfile const& accelerator) {
     if (working_width(precision) == 1) return 1;
-    constexpr double products = 3;
     bool const has_tf32 = accelerator.peak.contains(Precision::tf32);
     FlopsPerSecond const rate =
-        has_tf32 ? accelerator.peak_of(Precision::tf32).value / products : accelerator.vector_peak.value;
+        has_tf32 ? accelerator.peak_of(Precision::tf32).value / tf32_products_of_fp32 : accelerator.vector_peak.value;
     return std::min(1.0, rate / tensor_rate(accelerator));
 }
 

@@ -10,11 +10,44 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/text.hpp"
+#include "cost_models/attention_peak.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
+#include <variant>
+#include <vector>
 
 namespace sextant {
+namespace {
+
+struct AttentionFlops {
+    Flops model;
+    Flops executed;
+};
+
+/// Attention's of a step, over all accelerators; `last`: of the ops that run again of a layer.
+AttentionFlops attention_flops(StepGraph graph, Rerun last) {
+    auto const keep_attention = [](Block& block) {
+        std::erase_if(block.ops, [](Op const& op) { return !std::holds_alternative<Attention>(op.what); });
+    };
+    for (Block& layer : graph.blocks.layers)
+        keep_attention(layer);
+    for (Block* const end : {&graph.blocks.embedding, &graph.blocks.head, &graph.blocks.mtp})
+        keep_attention(*end);
+    ParallelPlan const& p = graph.plan;
+    double const ranks = static_cast<double>(graph.microbatches) * static_cast<double>(p.tp * p.cp * p.dp);
+    AttentionFlops flops{.model = {}, .executed = executed_flops_per_step(graph, last).total};
+    for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage)
+        for (Pass const pass : {Pass::forward, Pass::backward})
+            flops.model += ranks * stage_work(graph, stage, pass).model;
+    return flops;
+}
+
+}  // namespace
 
 MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework) {
     Bytes const capacity = cluster.accelerator.memory_capacity.value;
@@ -85,6 +118,14 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     FlopsPerSecond const peak = form.cluster().accelerator.peak_of(plan.precision).value;
     report.mfu = report.model_rate / peak;
     report.hfu = report.hardware_rate / peak;
+    FlopsPerSecond const of_attention = attention_peak(form.cluster().accelerator, plan);
+    if (of_attention > peak) {
+        // Utilisation is the time that FLOPs take at peak, of the time that they take.
+        AttentionFlops const attention = attention_flops(graph, form.pricer().last_rerun());
+        auto const less = [&](Flops flops) { return (flops / peak - flops / of_attention) / (accelerators * time); };
+        report.mfu -= less(attention.model);
+        report.hfu -= less(attention.executed);
+    }
     report.limit = limit;
     report.fits = limit.admits(report.estimate.memory);
     report.price = hourly_price(form.cluster());
@@ -95,6 +136,11 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     report.unsupported = unsupported_terms(form.model(), form.cluster(), form.framework(), plan);
     report.interval = step_interval(form.framework(), form.model(), estimate, report.unsupported);
     report.assumptions = collect_assumptions(form.model(), form.cluster(), form.framework(), form.timing(), plan);
+    if (of_attention > peak)
+        report.assumptions.push_back(fmt::format(
+            "MFU and HFU: attention's FLOPs are of {}, a third of the TF32 peak, as its products in fp32 run as three "
+            "in TF32; all others are of {}",
+            human(of_attention), human(peak)));
     if (plan.schedule == Schedule::interleaved && graph.microbatches % plan.pp != 0)
         report.assumptions.push_back(fmt::format(
             "interleaved schedule with {} microbatches, no multiple of pp {}: they go through the chunks in groups of "

@@ -39,8 +39,8 @@ struct StepReport {
     double tokens_per_second = 0;
     FlopsPerSecond model_rate;     ///< model FLOPs per second and accelerator (attention over the full square)
     FlopsPerSecond hardware_rate;  ///< executed FLOPs, so: causal attention without its masked half, with recompute
-    double mfu = 0;                ///< model_rate over the dense peak at the plan's precision
-    double hfu = 0;                ///< hardware_rate over the same peak
+    double mfu = 0;  ///< model_rate over the dense peak at the plan's precision; attention's over `attention_peak`
+    double hfu = 0;  ///< hardware_rate over the same peaks
     MemoryLimit limit;
     bool fits = false;
     std::optional<Sourced<double>> price;  ///< US dollars per accelerator and hour

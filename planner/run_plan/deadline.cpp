@@ -1,6 +1,7 @@
 #include "planner/run_plan/deadline.hpp"
 
 #include "core/graph/model_flops.hpp"
+#include "cost_models/attention_peak.hpp"
 #include "planner/explain.hpp"
 #include "planner/run_plan/accelerator_ladder.hpp"
 
@@ -41,7 +42,7 @@ public:
     /// Accelerators below which not even the datasheet's peak is enough.
     [[nodiscard]] double least_by_peak() const {
         Flops const per_token = model_flops_per_step(model_, workload_) / static_cast<double>(workload_.tokens());
-        FlopsPerSecond const peak = setting_.cluster.accelerator.peak_of(setting_.constraints.base.precision).value;
+        FlopsPerSecond const peak = attention_peak(setting_.cluster.accelerator, setting_.constraints.base);
         return tokens_ * per_token / (peak * deadline_);
     }
     /// Accelerators below which the best rate seen, and a little, is not enough.

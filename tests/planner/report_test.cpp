@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/graph/executed_flops.hpp"
 #include "core/graph/model_flops.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "planner/expert_overlap.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
@@ -90,6 +91,33 @@ TEST_CASE("report: hardware FLOPs are executed ones, without the masked half of 
     // Attention is nearly all of it. Half of the square, forward once and, as scores are computed again, backward 2.5
     // times: of 3 in model FLOPs.
     CHECK(r.hfu / r.mfu == Approx(3.5 / 2 / 3).epsilon(0.1));
+}
+
+TEST_CASE("report: in fp32 nothing is more than all of the peak, which says what it is of", "[INV-25]") {
+    Subject s;
+    s.machine = find_cluster("gb200-nvl72", "test");
+    s.workload = {.sequence = 131072, .global_batch = 8};
+    ParallelPlan plan{.dp = 8, .zero = 3};
+    plan.precision = Precision::fp32;
+    auto const says = [](StepReport const& r) {
+        return std::any_of(r.assumptions.begin(), r.assumptions.end(), [](std::string const& line) {
+            return line.starts_with("MFU and HFU: attention's FLOPs are of 416.7 TFLOP/s");
+        });
+    };
+    StepReport const fused = s.report(plan);
+    CHECK(fused.hfu < 1);                                                // of MFU the masked half of the scores is part
+    double const attention = 3 * 4.0 * 32 * 131072 * 4096 * 8 * 131072;  // 3 passes, 4 s h per layer and token
+    double const others = model_flops_per_step(s.model, s.workload).base() - attention;
+    CHECK(fused.mfu == Approx((others / 80e12 + attention / (1250e12 / 3)) / 8 / fused.estimate.time.base()));
+    CHECK(says(fused));
+    // Scores in memory are matrix products on the vector units.
+    s.workload.sequence = 2048;
+    plan.attention = AttentionKernel::unfused;
+    StepReport const apart = s.report(plan);
+    CHECK(apart.mfu == Approx(apart.model_rate.base() / 80e12));
+    CHECK_FALSE(says(apart));
+    plan.precision = Precision::tf32;
+    CHECK_FALSE(says(s.report(plan)));
 }
 
 TEST_CASE("report: the price is per accelerator and hour, the user's before the device's", "[INV-25]") {
