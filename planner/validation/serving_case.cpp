@@ -3,10 +3,16 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/engine_catalog.hpp"
+#include "core/text.hpp"
+#include "core/words.hpp"
 #include "cost_models/serving/memory_share.hpp"
+#include "planner/validation/row_words.hpp"
 #include "planner/validation/served_loop.hpp"
+#include "planner/validation/serving_figures.hpp"
+#include "planner/validation/serving_layout.hpp"
 #include "planner/validation/serving_machine.hpp"
 #include "planner/validation/serving_model.hpp"
+#include "planner/validation/unmodelled_runs.hpp"
 
 #include <fmt/format.h>
 
@@ -14,84 +20,12 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <tuple>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace sextant {
 namespace {
-
-/// How often the degree of the experts is in a row's accelerators and in its tp (or dp): once too often where the
-/// source multiplies tensor and expert parallelism of the same accelerators. InferenceX runs on one node; its rows of
-/// 16 and 64 with moe_tp = moe_ep = 4 and 8 take the time of its rows of 4 and 8 to 1 %, those of 4 that of its rows
-/// of 2.
-std::int64_t counted_twice(ServingRow const& row, double ranks) {
-    auto const moe_tp = row.noted("moe_tp");
-    std::int64_t const ep = row.ep.value_or(1);
-    bool const squared =
-        row.num_gpus && moe_tp && ep > 1 && *moe_tp == ep && static_cast<double>(ep) * static_cast<double>(ep) == ranks;
-    return squared && row.source_id.starts_with("inferencex") ? ep : 1;
-}
-
-/// Devices of what a row calls one: an MI250 is two to the engines, and that suite runs models on "one" (Mixtral 8x7B
-/// in two bytes, 64 sequences of Llama 2 7B) that only both hold. Source: arXiv:2411.00136 table 2.
-std::int64_t dies_of(ServingRow const& row, ServedCase& out) {
-    if (!row.source_id.starts_with("argonne") || out.what.cluster.accelerator.generation != "cdna2") return 1;
-    out.assumptions.emplace_back("both dies of an MI250, tensor parallel");
-    return 2;
-}
-
-/// A degree of zero is none: neither 1 nor what is not stated can be read into it.
-void refuse_zero_degrees(ServingRow const& row) {
-    for (auto const& [name, degree] :
-         {std::pair{"tp", row.tp}, {"pp", row.pp}, {"dp", row.dp}, {"num_gpus", row.num_gpus}})
-        if (degree == 0)
-            throw RowSkip(
-                fmt::format("{} is zero (1 where nothing is divided, an empty cell where it is not stated)", name));
-}
-
-/// tp, pp, ep, attention data parallelism and replicas.
-void apply_layout(ServingRow const& row, ServedCase& out) {
-    refuse_zero_degrees(row);
-    ServingPlan& plan = out.what.plan;
-    std::int64_t const dies = dies_of(row, out);
-    std::int64_t gpus = dies * std::max<std::int64_t>(1, row.num_gpus.value_or(0));
-    std::int64_t const pp = std::max<std::int64_t>(1, row.pp.value_or(1));
-    std::int64_t dp = std::max<std::int64_t>(1, row.dp.value_or(1));
-    plan.pp = pp;
-    plan.tp = row.tp ? dies * std::max<std::int64_t>(1, *row.tp) : std::max<std::int64_t>(1, gpus / (pp * dp));
-    if (!row.tp && !row.num_gpus) throw RowSkip("neither tp nor num_gpus is stated");
-    if (!row.tp && plan.tp > dies) out.assumptions.emplace_back("tp over all accelerators, where it is not stated");
-    std::int64_t const ep = std::max<std::int64_t>(1, row.ep.value_or(1));
-    if (auto const twice = counted_twice(row, static_cast<double>(plan.tp) * static_cast<double>(dp)); twice > 1) {
-        gpus /= twice;
-        (plan.tp > 1 ? plan.tp : dp) /= twice;
-        out.assumptions.emplace_back("tp less what the experts are divided by, which the source counts twice");
-    }
-    if (out.what.model.moe && !row.num_gpus && !row.noted("attention_dp") &&
-        static_cast<double>(row.noted("moe_tp").value_or(1)) * static_cast<double>(row.noted("moe_ep").value_or(1)) >
-            static_cast<double>(plan.tp) * static_cast<double>(dp))
-        throw RowSkip("experts on more ranks than tp says, and how the attention is divided is not stated");
-    if (dp > 1) {
-        auto const attention_dp = row.noted("attention_dp");
-        bool const inside_tp = gpus == plan.tp && plan.tp % dp == 0;
-        if (attention_dp.value_or(1) > 1 || (out.what.model.moe && (ep > 1 || inside_tp))) {
-            plan.attention_dp = dp;
-            if (inside_tp) plan.tp /= dp;
-        } else {
-            out.replicas = static_cast<double>(dp);
-        }
-    }
-    if (ep > 1 && out.what.model.moe) {
-        bool const over_all = ep == plan.tp * plan.attention_dp && out.what.model.moe->experts % ep == 0;
-        if (over_all)
-            plan.ep = ep;
-        else
-            out.assumptions.emplace_back("experts divided over some of the ranks, as over none");
-    }
-    if (row.tp && row.num_gpus && plan.accelerators() < gpus && !row.dp && gpus % plan.accelerators() == 0) {
-        out.replicas = static_cast<double>(gpus / plan.accelerators());
-        out.assumptions.emplace_back("replicas on the accelerators that tp and pp leave");
-    }
-}
 
 /// inference-perf's `shared_prefix` goes round a fixed set of prompts, system prompts x users: where that is small
 /// against the requests, all but the last block of a prompt is in the prefix cache, else the system prompt is.
@@ -123,11 +57,24 @@ bool fills_its_limit(ServingRow const& row, double output) {
     return row.output_tokens_per_s && *row.output_tokens_per_s < behind * *row.request_rate * output;
 }
 
+/// One batch from beginning to end, by the notes ("static KV cache" is none) or as TensorRT-LLM's tables are of before
+/// 0.12, from its gptSessionBenchmark; later releases have no such benchmark for a server to be compared with.
+bool is_static_batch(ServingRow const& row, EngineProfile const& engine) {
+    std::string const notes = lower_case(row.notes);
+    constexpr std::array phrases{"static batch", "static-batch", "static single batch", "static inference"};
+    auto const is_said = [&](std::string_view phrase) {
+        for (auto at = notes.find(phrase); at != nowhere; at = notes.find(phrase, at + 1))
+            if (!is_denied(notes, at, 2)) return true;
+        return false;
+    };
+    if (std::any_of(phrases.begin(), phrases.end(), is_said) || has(notes, "batch 1,")) return true;
+    constexpr std::int64_t first_served = 12;
+    return engine.name == "tensorrt-llm" && row.engine_version.starts_with("0.") &&
+           row.minor_version().value_or(0) < first_served && !has(notes, "concurrency");
+}
+
 void apply_load(ServingRow const& row, ServedCase& out) {
-    if (row.notes_have("suspect")) throw RowSkip("marked as suspect");
-    if (row.notes_have("without kv cache")) throw RowSkip("no cache: every token is computed anew");
-    if (row.notes_have("speculative sampling") || row.notes_have("with speculative decoding"))
-        throw RowSkip("speculative decoding is not in these models");
+    refuse_unmodelled(row);
     if (row.mixed_rate) throw RowSkip("several request rates in one row");
     if (!row.input_len) throw RowSkip("input_len is not stated");
     bool const first_only = row.ttft_ms && !row.tpot_ms && !row.output_tokens_per_s;
@@ -154,9 +101,7 @@ void apply_load(ServingRow const& row, ServedCase& out) {
         out.load = ServedLoad::open_loop;
         out.amount = *row.request_rate;
     } else if (row.concurrency) {
-        bool const old_tensorrt = out.what.engine.name == "tensorrt-llm" && row.engine_version.starts_with("0.");
-        bool const is_static = row.notes_have("static") || old_tensorrt || row.notes_have("batch 1,");
-        out.load = is_static ? ServedLoad::static_batch : ServedLoad::closed_loop;
+        out.load = is_static_batch(row, out.what.engine) ? ServedLoad::static_batch : ServedLoad::closed_loop;
         out.amount = *row.concurrency;
     } else {
         throw RowSkip("neither a batch nor a request rate is stated");
@@ -200,50 +145,17 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
     plan.max_batch = std::min(plan.max_batch, plan.max_batched_tokens * plan.attention_dp);
 }
 
-/// Times that only another unit explains.
-void refuse_seconds(ServingRow const& row) {
-    // assumed: no server answers faster, and no device takes less for an iteration
-    constexpr double least_ttft_ms = 1;
-    constexpr double least_tpot_ms = 0.1;
-    for (auto const& [name, ms, least] :
-         {std::tuple{"ttft_ms", row.ttft_ms, least_ttft_ms}, {"tpot_ms", row.tpot_ms, least_tpot_ms}})
-        if (ms && *ms > 0 && *ms < least)
-            throw RowSkip(fmt::format("{} is below {:g} (seconds? the column is in milliseconds)", name, least));
-}
-
-/// Figures of a closed loop that contradict each other: tokens a second times the time of a request are the tokens of
-/// those in flight. What a run's beginning and end, with fewer in flight, take away stays within the factor (assumed).
-void refuse_contradictions(ServingRow const& row, ServedCase const& out) {
-    constexpr double apart = 1.5;
-    ServedFigures const& m = out.measured;
-    if (!m.output_tokens_per_s || !m.ttft || !m.tpot || !row.output_len) return;
-    double const seconds = (*m.ttft + (out.request.output - 1) * *m.tpot) / units::s;
-    double const share = *m.output_tokens_per_s * seconds / (out.amount * out.request.output);
-    if (share <= apart && share * apart >= 1) return;
-    double const gpus = static_cast<double>(row.num_gpus.value_or(row.tp.value_or(1)));
-    constexpr double near = 1.25;
-    bool const per_gpu = gpus > 1 && share * gpus < near && share * gpus * near > 1;
-    throw RowSkip(fmt::format("output_tokens_per_s contradicts concurrency, ttft and tpot by more than {:g} times{}",
-                              apart, per_gpu ? " (per GPU? the column is of all GPUs)" : ""));
-}
-
-void apply_measured(ServingRow const& row, ServedCase& out) {
-    refuse_seconds(row);
-    ServedFigures& m = out.measured;
-    double const output = out.request.output;
-    if (row.ttft_ms && *row.ttft_ms > 0) m.ttft = *row.ttft_ms * units::ms;
-    if (row.tpot_ms && *row.tpot_ms > 0) m.tpot = *row.tpot_ms * units::ms;
-    if (row.output_tokens_per_s && *row.output_tokens_per_s > 0) m.output_tokens_per_s = row.output_tokens_per_s;
-    if (row.output_len && row.ttft_ms && row.e2e_ms && output > 1 && (!m.tpot || row.notes_have("use e2e and ttft"))) {
-        m.tpot = std::max(1e-6, *row.e2e_ms - *row.ttft_ms) / (output - 1) * units::ms;
-        out.assumptions.emplace_back("tpot from the end-to-end latency and ttft");
+/// The profiles of vLLM before 0.8 on AMD are of one source, whose products run at a twentieth of the peak, and hold
+/// for versions before ROCm had kernels of its own (0.6); elsewhere the engine is what it is on other devices.
+void apply_rocm(ServingRow const& row, ServedCase& out) {
+    constexpr std::int64_t own_kernels = 6;
+    bool const before = row.engine_version.starts_with("0.") && row.minor_version().value_or(own_kernels) < own_kernels;
+    if (!before && !row.source_id.starts_with("argonne")) {
+        out.assumptions.emplace_back("vLLM before 0.8 on AMD as on other devices");
+        return;
     }
-    if (out.load == ServedLoad::closed_loop) refuse_contradictions(row, out);
-    bool const closed = out.load == ServedLoad::static_batch || out.load == ServedLoad::closed_loop;
-    if (closed && !m.output_tokens_per_s && m.ttft && m.tpot && row.output_len) {
-        m.output_tokens_per_s = out.amount * output / ((*m.ttft + (output - 1) * *m.tpot) / units::s);
-        out.assumptions.emplace_back("throughput from ttft and tpot by Little's law");
-    }
+    bool const older = out.what.cluster.accelerator.generation == "cdna2";
+    out.what.engine = find_engine(older ? "vllm-v0-rocm-cdna2" : "vllm-v0-rocm", "engine");
 }
 
 }  // namespace
@@ -274,10 +186,8 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
     // Engines on these run PyTorch's extension instead of kernels of their own, several times slower than on others.
     if (out.what.cluster.accelerator.generation == "xe-hpc")
         throw RowSkip(fmt::format("no profile for engine '{}' on Intel GPUs", row.engine.substr(0, 40)));
-    if (engine == nullptr && out.what.engine.name == "vllm-v0" && out.what.cluster.accelerator.vendor == "AMD") {
-        bool const older = out.what.cluster.accelerator.generation == "cdna2";
-        out.what.engine = find_engine(older ? "vllm-v0-rocm-cdna2" : "vllm-v0-rocm", "engine");
-    }
+    if (engine == nullptr && out.what.engine.name == "vllm-v0" && out.what.cluster.accelerator.vendor == "AMD")
+        apply_rocm(row, out);
     apply_layout(row, out);
     measured_weights(row, out.what.cluster.accelerator, out.what.engine, out.assumptions).put_into(out.what.plan);
     out.what.plan.cache = measured_cache(row);

@@ -1,8 +1,16 @@
 #include "planner/validation/serving_row.hpp"
 
 #include "core/text.hpp"
+#include "core/words.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -19,6 +27,42 @@ std::optional<std::int64_t> number_after_dot(std::string const& version, int dot
     auto const [end, error] = std::from_chars(version.data() + at, version.data() + version.size(), value);
     if (error != std::errc{}) return std::nullopt;
     return value;
+}
+
+/// Where a version begins: digits, a point and digits, behind no letter but the v of one, nor a digit; npos.
+std::size_t version_at(std::string_view text) {
+    for (std::size_t at = 1; at + 1 < text.size(); ++at) {
+        if (text[at] != '.' || !is_digit(text[at - 1]) || !is_digit(text[at + 1])) continue;
+        std::size_t begin = at;
+        while (begin > 0 && is_digit(text[begin - 1]))
+            --begin;
+        bool const is_marked = begin > 0 && (text[begin - 1] == 'v' || text[begin - 1] == 'V');
+        std::size_t const before = is_marked ? begin - 1 : begin;
+        if (before == 0 || !(is_letter(text[before - 1]) || is_digit(text[before - 1]) || text[before - 1] == '.'))
+            return begin;
+    }
+    return std::string_view::npos;
+}
+
+/// "v0.6.0" and "release 0.6.0" are "0.6.0"; what has no number stays.
+std::string plain_version(std::string const& text) {
+    auto const at = version_at(text);
+    return at == std::string::npos ? text : text.substr(at);
+}
+
+/// Takes the version out of an engine's name: "vLLM 0.6.0", "vllm==0.6.0", "vLLM (v0.6.0)". One in a column of its own
+/// comes first.
+void part_version(ServingRow& row) {
+    auto const at = version_at(row.engine);
+    if (at == std::string::npos || at < 2) return;
+    std::size_t const end = std::min(row.engine.find_first_of(" ,;)/", at), row.engine.size());
+    if (row.engine_version.empty()) row.engine_version = row.engine.substr(at, end - at);
+    std::size_t const mark = row.engine[at - 1] == 'v' || row.engine[at - 1] == 'V' ? at - 1 : at;
+    std::string_view const name = std::string_view(row.engine).substr(0, mark);
+    std::string parted(name.substr(0, name.find_last_not_of(" \t=-_@:(") + 1));
+    std::string_view const rest = trimmed(std::string_view(row.engine).substr(end), " \t,;)");
+    if (!rest.empty()) parted += " " + std::string(rest);
+    row.engine = std::move(parted);
 }
 
 }  // namespace
@@ -80,7 +124,9 @@ ServingRow serving_row(RowCells const& cells) {
     row.ep = cells.count("ep");
     row.dp = cells.count("dp");
     row.engine = cells.text("engine");
-    row.engine_version = cells.text("engine_version");
+    row.engine_version = plain_version(cells.text("engine_version"));
+    if (is_blank_cell(row.engine_version)) row.engine_version.clear();
+    part_version(row);
     row.weight_dtype = cells.text("weight_dtype");
     row.kv_dtype = cells.text("kv_dtype");
     row.input_len = cells.number("input_len");

@@ -1,0 +1,101 @@
+#include "planner/validation/serving_case.hpp"
+#include "planner/validation/serving_row.hpp"
+#include "tests/catch.hpp"
+#include "tests/planner/serving_cells.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace sextant;
+
+TEST_CASE("vLLM before 0.8 on AMD has AMD's profiles in the source that they are of, and before 0.6") {
+    auto const engine = [](char const* gpu, char const* source, char const* version) {
+        return case_of({{"gpu", gpu}, {"source_id", source}, {"engine_version", version}, {"notes", "static batch"}})
+            .what.engine.name;
+    };
+    CHECK(engine("AMD MI300X GPU", "argonne-all", "") == "vllm-v0-rocm");
+    CHECK(engine("AMD MI250 GPU", "argonne-all", "") == "vllm-v0-rocm-cdna2");
+    CHECK(engine("MI300X", "test", "0.5.4") == "vllm-v0-rocm");
+    CHECK(engine("MI300X", "test", "0.6.3") == "vllm-v0");
+    CHECK(engine("MI325X", "test", "0.7") == "vllm-v0");
+    CHECK(engine("MI300X", "test", "0.8.2") == "vllm");
+    CHECK(assumes(case_of({{"gpu", "MI300X"}, {"engine_version", "0.6.3"}}).assumptions, "as on other devices"));
+}
+
+TEST_CASE("one batch is a static batch by its notes, not by the word static, and so are tables of old TensorRT-LLM") {
+    auto const load = [](char const* notes, char const* engine = "vLLM", char const* version = "") {
+        return case_of({{"notes", notes}, {"engine", engine}, {"engine_version", version}}).load;
+    };
+    for (char const* notes : {"static batch", "Static single batch; x", "static inference benchmark", "static-batch"})
+        CHECK(load(notes) == ServedLoad::static_batch);
+    for (char const* notes : {"static KV cache", "static fp8 scales", "ecstatic", "no static batching", ""})
+        CHECK(load(notes) == ServedLoad::closed_loop);
+    for (char const* version : {"0.5", "0.7a", "0.11.0"})
+        CHECK(load("", "TensorRT-LLM", version) == ServedLoad::static_batch);
+    CHECK(load("concurrency 16", "TensorRT-LLM", "0.11.0") == ServedLoad::closed_loop);
+    CHECK(load("", "TensorRT-LLM", "0.12.0") == ServedLoad::closed_loop);
+    CHECK(load("", "TensorRT-LLM", "0.20.0") == ServedLoad::closed_loop);
+}
+
+TEST_CASE("a version counts however it is written, also behind the engine's name") {
+    for (auto const& [engine, version] : std::vector<std::pair<char const*, char const*>>{{"vLLM", "0.6.0"},
+                                                                                          {"vLLM", "v0.6.0"},
+                                                                                          {"vLLM 0.6.0", ""},
+                                                                                          {"vllm==0.6.0", ""},
+                                                                                          {"vllm v0.6.0", ""},
+                                                                                          {"vLLM (v0.6.0)", ""},
+                                                                                          {"vLLM", "vLLM 0.6.0"},
+                                                                                          {"vLLM 0.9", "0.6.0"}}) {
+        CAPTURE(engine, version);
+        auto const table = table_of({with(usual, {{"engine", engine}, {"engine_version", version}})});
+        ServingRow const row = serving_row(RowCells(table, table.records.front()));
+        CHECK(row.engine_version == "0.6.0");
+        CHECK((row.engine == "vLLM" || row.engine == "vllm"));
+        CHECK(served_case(row, nullptr).what.engine.name == "vllm-v0");
+    }
+    CHECK(case_of({{"engine", "vLLM v0.10.1 (docker)"}}).what.engine.name == "vllm");
+    CHECK(case_of({{"engine_version", "V0"}}).what.engine.name == "vllm-v0");
+    CHECK(case_of({{"engine_version", "gpt-oss-dev"}}).what.engine.name == "vllm");
+}
+
+TEST_CASE("engines are found in longer names, before words that name what nobody has a profile of") {
+    for (auto const& [name, profile] :
+         std::vector<std::pair<char const*, char const*>>{{"TensorRT-LLM (PyTorch backend)", "tensorrt-llm"},
+                                                          {"trtllm-pytorch", "tensorrt-llm"},
+                                                          {"vLLM (transformers backend)", "vllm"},
+                                                          {"vLLM V0 engine", "vllm-v0"},
+                                                          {"LMDeploy PyTorch", "lmdeploy"},
+                                                          {"JetStream (PyTorch)", "other"},
+                                                          {"NVIDIA NIM", "tensorrt-llm"},
+                                                          {"NIM 1.3.0", "tensorrt-llm"},
+                                                          {"NIM (vLLM)", "vllm"},
+                                                          {"DeepSpeed-MII", "deepspeed"},
+                                                          {"DeepSpeed-FastGen", "deepspeed"},
+                                                          {"unnimble", "other"}}) {
+        CAPTURE(name);
+        CHECK(case_of({{"engine", name}}).what.engine.name == profile);
+    }
+    for (char const* name : {"PyTorch", "OpenLLM PyTorch", "HF transformers", "llama.cpp"})
+        CHECK_THAT(predicted({{"engine", name}}).skip_reason, contains("no profile for engine"));
+    for (char const* name : {"FlexGen", "HF Accelerate", "DeepSpeed ZeRO-Inference", "PowerInfer"})
+        CHECK_THAT(predicted({{"engine", name}}).skip_reason, contains("outside the device's memory"));
+}
+
+TEST_CASE("drafted tokens and servers for prompts alone are skipped where they are said, not where they are denied") {
+    for (char const* notes :
+         {"with speculative decoding", "spec decode, 3 tokens", "EAGLE-3", "Medusa heads", "MTP decoding", "MTP=2",
+          "num_speculative_tokens 3, draft model 1B", "ngram, k=4", "lookahead decoding", "no prefix cache with MTP"})
+        CHECK_THAT(predicted({{"notes", notes}}).skip_reason, contains("speculative decoding is not"));
+    for (char const* notes : {"disaggregated prefill", "PD disagg", "1P1D", "2p-4d, NIXL"})
+        CHECK_THAT(predicted({{"notes", notes}}).skip_reason, contains("servers of their own"));
+    CHECK_THAT(predicted({{"engine", "SGLang (EAGLE-2)"}}).skip_reason, contains("speculative decoding is not"));
+    CHECK_THAT(predicted({{"engine", "vLLM disaggregated"}}).skip_reason, contains("servers of their own"));
+    for (char const* notes : {"no MTP", "MTP off", "mtp=0", "without speculative decoding, draft none",
+                              "no EAGLE or MTP", "non-disaggregated", "speculative decoding: disabled", "smtp server",
+                              "agg; 8 prompts", "num_speculative_tokens=0", "Eagles", "100p99d1x"}) {
+        CAPTURE(notes);
+        CHECK(predicted({{"notes", notes}}).skip_reason.empty());
+    }
+}
