@@ -25,9 +25,15 @@ constexpr DeviceDefaults device_defaults[] = {
     {INFINITY, 16384, 512, 512},   // B200, MI300
 };
 
+double mebibytes(AcceleratorProfile const& device) { return device.memory_capacity.value / (mebibyte * units::B); }
+
+DeviceDefaults const& defaults_of(double memory) {
+    return *std::find_if(std::begin(device_defaults), std::end(device_defaults) - 1,
+                         [&](DeviceDefaults const& defaults) { return memory < defaults.below; });
+}
+
 double reserve_of(double memory, ServingPlan const& plan) {
-    DeviceDefaults const& own = *std::find_if(std::begin(device_defaults), std::end(device_defaults) - 1,
-                                              [&](DeviceDefaults const& defaults) { return memory < defaults.below; });
+    DeviceDefaults const& own = defaults_of(memory);
     auto const groups = static_cast<double>(plan.attention_dp);
     double const ranks = static_cast<double>(plan.tp) * groups;
     double const sequences = std::ceil(static_cast<double>(plan.max_batch) / groups);
@@ -40,10 +46,14 @@ double reserve_of(double memory, ServingPlan const& plan) {
 
 }  // namespace
 
+std::int64_t default_chunk(AcceleratorProfile const& device) {
+    return static_cast<std::int64_t>(defaults_of(mebibytes(device)).chunk);
+}
+
 double default_memory_share(EngineProfile const& engine, AcceleratorProfile const& device, ServingPlan const& plan) {
     if (engine.memory_utilisation.value > 0) return engine.memory_utilisation.value;
     constexpr double least = 0.01;  // of a share, for devices that are smaller than the reserve
-    double const memory = device.memory_capacity.value / (mebibyte * units::B);
+    double const memory = mebibytes(device);
     return std::max(least, std::round(1000 * (memory - reserve_of(memory, plan)) / memory) / 1000);
 }
 

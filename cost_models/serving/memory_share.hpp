@@ -4,6 +4,8 @@
 #include "core/spec/hardware_profile.hpp"
 #include "core/spec/serving_plan.hpp"
 
+#include <cstdint>
+
 namespace sextant {
 
 /// The engine's share of memory when nobody says another: that of its profile, or, where this has none, what SGLang
@@ -17,6 +19,10 @@ namespace sextant {
 ///
 /// Source: SGLang 0.5.6, server_args.py, _handle_gpu_memory_settings.
 double default_memory_share(EngineProfile const& engine, AcceleratorProfile const& device, ServingPlan const& plan);
+
+/// Prompt tokens of a chunk that SGLang takes by itself on such a device (its `chunked_prefill_size`). Source: as
+/// above.
+std::int64_t default_chunk(AcceleratorProfile const& device);
 
 /// Memory of a device that an engine fills with what is there before any request (`fixed`), of which `weights`, and
 /// with its cache, by its share of memory (`MemoryShare`): the whole of it at most.

@@ -1,9 +1,13 @@
 #include "planner/validation/server_setup.hpp"
 
 #include "core/text.hpp"
+#include "core/units.hpp"
+#include "cost_models/serving/memory_share.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 
 namespace sextant {
 namespace {
@@ -12,29 +16,25 @@ std::int64_t rounded_up(double tokens, std::int64_t unit) {
     return (static_cast<std::int64_t>(std::llround(tokens)) + unit - 1) / unit * unit;
 }
 
-/// Without options of their own.
-ServerSetup by_default(std::string const& engine) {
-    ServerSetup out;
-    if (engine == "sglang") out.max_batched_tokens = 16384;  // max_prefill_tokens
-    if (engine == "tensorrt-llm") out.cut = PromptCut::whole;
-    return out;
-}
-
 /// @param slack tokens of an iteration beyond the batch and a prompt
 void hold_prompt_and_batch(ServerSetup& out, double prompt, double in_flight, double slack) {
     out.max_batch = std::max<std::int64_t>(1, std::llround(in_flight));
     out.max_batched_tokens = rounded_up(in_flight + prompt + slack, 64);
 }
 
-ServerSetup generated(ServingRow const& row, std::string const& engine, double prompt, double in_flight) {
-    ServerSetup out = by_default(engine);
+ServerSetup generated(ServingRow const& row, std::string const& engine, ServerSetup out, double prompt,
+                      double in_flight) {
     if (engine != "sglang") {
         hold_prompt_and_batch(out, prompt, in_flight, 0);
         out.assumption = "an iteration holds a prompt and the batch (no token limit is stated)";
         return out;
     }
     constexpr std::int64_t mixing_since = 3;  // 0.5.3; options for older versions name no switch that these know
-    if (row.patch_version().value_or(mixing_since) < mixing_since) return out;
+    if (row.patch_version().value_or(mixing_since) < mixing_since) {
+        // max_prefill_tokens: chunks of the device's default would make their first tokens half as far off again.
+        out.max_batched_tokens = 16384;
+        return out;
+    }
     constexpr double beyond = 1500;
     out.prompts = PromptOrder::mixed;
     out.cut = PromptCut::whole;
@@ -43,8 +43,8 @@ ServerSetup generated(ServingRow const& row, std::string const& engine, double p
     return out;
 }
 
-ServerSetup scripted(ServingRow const& row, std::string const& engine, double prompt, double in_flight) {
-    ServerSetup out = by_default(engine);
+ServerSetup scripted(ServingRow const& row, std::string const& engine, ServerSetup out, double prompt,
+                     double in_flight) {
     if (engine == "sglang") {
         out.max_batched_tokens = 32768;
         out.prompts = PromptOrder::first;
@@ -68,13 +68,30 @@ Benchmark benchmark_of(ServingRow const& row) {
     return Benchmark::unknown;
 }
 
-ServerSetup server_setup(ServingRow const& row, std::string const& engine, double prompt, double in_flight) {
+ServerSetup default_setup(std::string const& engine, AcceleratorProfile const& device) {
+    ServerSetup out;
+    if (engine == "sglang") out.max_batched_tokens = default_chunk(device);
+    if (engine == "tensorrt-llm") out.cut = PromptCut::whole;
+    if (engine == "vllm") {
+        constexpr Bytes large = 70.0 * 1024 * 1024 * 1024 * units::B;
+        bool const is_large = device.memory_capacity.value >= large && !device.name.starts_with("a100");
+        out.max_batched_tokens = is_large ? 8192 : 2048;
+        out.group_batch = is_large ? 1024 : 256;
+    } else if (engine.starts_with("vllm")) {
+        out.group_batch = 256;
+    }
+    return out;
+}
+
+ServerSetup server_setup(ServingRow const& row, std::string const& engine, AcceleratorProfile const& device,
+                         double prompt, double in_flight) {
+    ServerSetup const usual = default_setup(engine, device);
     switch (benchmark_of(row)) {
-        case Benchmark::aiconfigurator: return generated(row, engine, prompt, in_flight);
-        case Benchmark::inferencex: return scripted(row, engine, prompt, in_flight);
+        case Benchmark::aiconfigurator: return generated(row, engine, usual, prompt, in_flight);
+        case Benchmark::inferencex: return scripted(row, engine, usual, prompt, in_flight);
         case Benchmark::unknown: break;
     }
-    return by_default(engine);
+    return usual;
 }
 
 }  // namespace sextant

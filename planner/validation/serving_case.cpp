@@ -117,22 +117,21 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
         return std::min<std::int64_t>(
             most, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp(value, 1.0, 1e9)))));
     };
-    constexpr std::int64_t chunk = 8192;  // the default of vLLM and SGLang on large devices, and of TensorRT-LLM
-    plan.max_batched_tokens = chunk;
-    plan.max_batch = 1024;
+    std::string const& engine = out.what.engine.name;
+    AcceleratorProfile const& device = out.what.cluster.accelerator;
     if (out.load == ServedLoad::static_batch) {
+        plan.max_batched_tokens = 8192;
         plan.max_batch = rounded(std::max(64.0, out.amount), 1 << 20);
-        if (!out.what.engine.name.starts_with("vllm") && out.what.engine.name != "sglang")
+        if (!engine.starts_with("vllm") && engine != "sglang")
             plan.max_batched_tokens = rounded(std::max(8192.0, out.amount * out.request.prompt), 1 << 20);
-    } else if (out.load == ServedLoad::unlimited) {
-        plan.max_batch = 2048;
-        out.assumptions.emplace_back("at most 2048 sequences, and what the cache holds");
     } else {
-        plan.max_batch = rounded(std::max(1024.0, out.amount), 1 << 20);
-    }
-    if (out.load == ServedLoad::closed_loop) {
-        ServerSetup const setup = server_setup(row, out.what.engine.name, *row.input_len, out.amount / out.replicas);
+        ServerSetup const setup = out.load == ServedLoad::closed_loop
+                                      ? server_setup(row, engine, device, *row.input_len, out.amount / out.replicas)
+                                      : default_setup(engine, device);
+        bool const all_at_once = out.load == ServedLoad::unlimited;
         plan.max_batched_tokens = setup.max_batched_tokens;
+        plan.max_batch = all_at_once ? 2048 : rounded(std::max(1024.0, out.amount), 1 << 20);
+        if (setup.group_batch) plan.max_batch = *setup.group_batch * plan.attention_dp;
         if (setup.max_batch) plan.max_batch = *setup.max_batch;
         out.cut = setup.cut;
         out.prompts = setup.prompts;
@@ -143,6 +142,13 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
         plan.max_batched_tokens = *tokens;
     if (auto const seqs = row.noted("max_num_seqs"); seqs && *seqs > 0) plan.max_batch = *seqs;
     plan.max_batch = std::min(plan.max_batch, plan.max_batched_tokens * plan.attention_dp);
+    if (auto const sent = row.prompts_sent(); sent && out.load != ServedLoad::static_batch)
+        out.requests = static_cast<double>(*sent);
+    if (out.load == ServedLoad::closed_loop) out.amount = std::min(out.amount, out.requests);
+    if (out.load == ServedLoad::unlimited)
+        out.assumptions.push_back(
+            fmt::format("at most {:.0f} sequences, and what the cache holds",
+                        std::min(out.requests, static_cast<double>(plan.max_batch) * out.replicas)));
 }
 
 /// The profiles of vLLM before 0.8 on AMD are of one source, whose products run at a twentieth of the peak, and hold
@@ -235,7 +241,7 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
                 bool const whole = c.what.engine.name == "tensorrt-llm";
                 double const context = c.request.prompt + c.request.output * (whole ? 1.0 : 0.5);
                 double const fitting = largest_batch(c.what, model.memory(), context);
-                out = closed_loop(model, c.request, std::max(1.0, fitting));
+                out = closed_loop(model, c.request, std::max(1.0, std::min(fitting, c.requests / c.replicas)));
                 break;
             }
         }

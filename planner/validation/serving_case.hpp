@@ -4,6 +4,7 @@
 #include "planner/validation/server_setup.hpp"
 #include "planner/validation/serving_row.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,9 +34,10 @@ struct ServedCase {
     ServingCase what;
     ServedLoad load = ServedLoad::closed_loop;
     RequestShape request;
-    double least_length = 1;  ///< requests are drawn evenly from this share of the longest to the longest
-    double amount = 0;        ///< sequences, or requests a second; of all replicas
-    double replicas = 1;      ///< data-parallel copies of the model
+    double least_length = 1;     ///< requests are drawn evenly from this share of the longest to the longest
+    double amount = 0;           ///< sequences, or requests a second; of all replicas
+    double replicas = 1;         ///< data-parallel copies of the model
+    double requests = INFINITY;  ///< of the whole run: no more are in flight
     PromptCut cut = PromptCut::chunks;
     std::optional<PromptOrder> prompts;  ///< in which the row's server took them, if not the engine's
     ServedFigures measured;

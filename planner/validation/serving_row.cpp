@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace sextant {
@@ -27,6 +28,14 @@ std::optional<std::int64_t> number_after_dot(std::string const& version, int dot
     auto const [end, error] = std::from_chars(version.data() + at, version.data() + version.size(), value);
     if (error != std::errc{}) return std::nullopt;
     return value;
+}
+
+/// A whole number above zero that begins at `at`.
+std::optional<std::int64_t> number_at(std::string_view text, std::size_t at) {
+    if (at >= text.size()) return std::nullopt;
+    std::int64_t value = 0;
+    auto const [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
+    return error == std::errc{} && value > 0 ? std::optional(value) : std::nullopt;
 }
 
 /// Where a version begins: digits, a point and digits, behind no letter but the v of one, nor a digit; npos.
@@ -79,6 +88,30 @@ std::optional<std::int64_t> ServingRow::noted(std::string_view word) const {
     auto const [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
     if (error != std::errc{} || value < 0) return std::nullopt;
     return value;
+}
+
+std::optional<std::int64_t> ServingRow::prompts_sent() const {
+    std::string text = lower_case(notes);
+    for (auto at = text.find(','); at != std::string::npos; at = text.find(',', at + 1))  // "1,000"
+        if (at > 0 && is_digit(text[at - 1]) && at + 3 < text.size() && is_digit(text[at + 1]) &&
+            is_digit(text[at + 2]) && is_digit(text[at + 3]))
+            text.erase(at, 1);
+    for (std::string_view const option : {"num_prompts", "num-prompts", "num prompts"})
+        if (auto const at = text.find(option); at != std::string::npos)
+            if (auto const number = number_at(text, text.find_first_not_of(" =:", at + option.size()))) return number;
+    for (auto at = find_word(text, "prompts"); at != std::string::npos; at = find_word(text, "prompts", at + 1)) {
+        std::string_view const behind = trimmed(std::string_view(text).substr(at + std::string_view("prompts").size()));
+        std::string_view const before = trimmed(std::string_view(text).substr(0, at));
+        auto const digits = before.find_last_not_of("0123456789") + 1;
+        std::string_view const ahead = trimmed(before.substr(0, digits));
+        bool const is_whole =
+            digits == 0 || before[digits - 1] == ' ' || before[digits - 1] == ';' || before[digits - 1] == '(';
+        bool const is_part = behind.starts_with("x ") || behind.starts_with('/') || behind.starts_with("per ") ||
+                             ahead == "x" || ahead.ends_with(" x");
+        if (is_whole && !is_part)
+            if (auto const number = number_at(before, digits)) return number;
+    }
+    return std::nullopt;
 }
 
 std::optional<std::int64_t> ServingRow::minor_version() const { return number_after_dot(engine_version, 1); }

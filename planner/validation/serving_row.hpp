@@ -41,6 +41,9 @@ struct ServingRow {
     [[nodiscard]] bool notes_have(std::string_view word) const;
     /// The whole number that follows this word in the notes, and spaces.
     [[nodiscard]] std::optional<std::int64_t> noted(std::string_view word) const;
+    /// Requests of the whole run, where the notes say how many: "1000 prompts", "num_prompts=1000"; not those of a
+    /// product or a rate ("400 prompts x 10 users", "20 prompts/s").
+    [[nodiscard]] std::optional<std::int64_t> prompts_sent() const;
     /// The second number of the engine's version: 6 of "0.6.3".
     [[nodiscard]] std::optional<std::int64_t> minor_version() const;
     /// The third one: 3 of "0.6.3.post1".

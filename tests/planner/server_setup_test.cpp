@@ -1,6 +1,7 @@
 #include "planner/validation/server_setup.hpp"
 
 #include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "planner/validation/served_loop.hpp"
 #include "planner/validation/serving_case.hpp"
 #include "tests/catch.hpp"
@@ -27,6 +28,8 @@ ServingRow row_of(std::string const& engine, std::string const& version, std::st
     return row;
 }
 
+AcceleratorProfile const& h100() { return *known_accelerator("h100-sxm"); }
+
 std::string const generated = "dump Llama-3.1-8B-Instruct.csv; aic_batch_size_per_rank 32";
 std::string const scripted = "dump 2026-04-27; aic_batch_size_per_rank 32";
 
@@ -43,24 +46,25 @@ TEST_CASE("who started a server is told from the notes, and versions are read to
 }
 
 TEST_CASE("SGLang as AIConfigurator starts it mixes prompts with decodes since 0.5.3, up to a prompt and 1500 tokens") {
-    ServerSetup const late = server_setup(row_of("sglang", "0.5.6.post2", generated), "sglang", 1024, 32);
+    ServerSetup const late = server_setup(row_of("sglang", "0.5.6.post2", generated), "sglang", h100(), 1024, 32);
     CHECK(late.prompts == PromptOrder::mixed);
     CHECK(late.max_batched_tokens == 2524);
     CHECK(late.cut == PromptCut::whole);
-    ServerSetup const early = server_setup(row_of("sglang", "0.5.1.post1", generated), "sglang", 1024, 32);
+    ServerSetup const early = server_setup(row_of("sglang", "0.5.1.post1", generated), "sglang", h100(), 1024, 32);
     CHECK_FALSE(early.prompts);
     CHECK(early.max_batched_tokens == 16384);
-    CHECK(server_setup(row_of("sglang", "0.5.9", scripted), "sglang", 1024, 32).max_batched_tokens == 32768);
+    CHECK(server_setup(row_of("sglang", "0.5.9", scripted), "sglang", h100(), 1024, 32).max_batched_tokens == 32768);
 }
 
 TEST_CASE("TensorRT-LLM leaves prompts whole whoever starts it, vLLM cuts them") {
     for (std::string const& notes : {generated, scripted, std::string()}) {
-        CHECK(server_setup(row_of("trtllm", "1.0", notes), "tensorrt-llm", 1024, 32).cut == PromptCut::whole);
-        CHECK(server_setup(row_of("vllm", "0.12.0", notes), "vllm", 1024, 32).cut == PromptCut::chunks);
+        CHECK(server_setup(row_of("trtllm", "1.0", notes), "tensorrt-llm", h100(), 1024, 32).cut == PromptCut::whole);
+        CHECK(server_setup(row_of("vllm", "0.12.0", notes), "vllm", h100(), 1024, 32).cut == PromptCut::chunks);
     }
-    CHECK(server_setup(row_of("trtllm", "1.0", generated), "tensorrt-llm", 1024, 32).max_batched_tokens == 1088);
-    CHECK(server_setup(row_of("trtllm", "1.0", scripted), "tensorrt-llm", 1024, 32).max_batched_tokens == 1152);
-    CHECK(server_setup(row_of("trtllm", "1.0", ""), "tensorrt-llm", 1024, 32).max_batched_tokens == 8192);
+    CHECK(server_setup(row_of("trtllm", "1.0", generated), "tensorrt-llm", h100(), 1024, 32).max_batched_tokens ==
+          1088);
+    CHECK(server_setup(row_of("trtllm", "1.0", scripted), "tensorrt-llm", h100(), 1024, 32).max_batched_tokens == 1152);
+    CHECK(server_setup(row_of("trtllm", "1.0", ""), "tensorrt-llm", h100(), 1024, 32).max_batched_tokens == 8192);
 }
 
 TEST_CASE("a row's order of prompts replaces its engine's, and a case says so in its key") {
@@ -82,4 +86,24 @@ TEST_CASE("whether prompts are cut matters where an iteration holds one and a ha
     };
     CHECK(ttft(PromptCut::whole, 1) == ttft(PromptCut::chunks, 1));
     CHECK(ttft(PromptCut::whole, 32) != ttft(PromptCut::chunks, 32));
+}
+
+TEST_CASE("an engine's own limits are those of its device") {
+    auto const setup = [](char const* engine, char const* device) {
+        return default_setup(engine, *known_accelerator(device));
+    };
+    for (char const* device : {"h100-sxm", "h200-sxm", "mi300x"}) {
+        CHECK(setup("vllm", device).max_batched_tokens == 8192);
+        CHECK(setup("vllm", device).group_batch == 1024);
+    }
+    for (char const* device : {"a100-sxm-80gb", "l40s", "rtx-4090"}) {
+        CHECK(setup("vllm", device).max_batched_tokens == 2048);
+        CHECK(setup("vllm", device).group_batch == 256);
+    }
+    CHECK(setup("vllm-v0", "h100-sxm").group_batch == 256);
+    CHECK_FALSE(setup("tensorrt-llm", "l40s").group_batch);
+    CHECK(setup("sglang", "rtx-4090").max_batched_tokens == 2048);
+    CHECK(setup("sglang", "l40s").max_batched_tokens == 4096);
+    CHECK(setup("sglang", "h100-sxm").max_batched_tokens == 8192);
+    CHECK(setup("sglang", "b200-sxm").max_batched_tokens == 16384);
 }

@@ -99,3 +99,36 @@ TEST_CASE("drafted tokens and servers for prompts alone are skipped where they a
         CHECK(predicted({{"notes", notes}}).skip_reason.empty());
     }
 }
+
+TEST_CASE("requests that come at once are in flight up to what the engine takes, and the run has") {
+    Cells const at_once{{"request_rate", "INF"}, {"concurrency_or_batch", ""}};
+    auto const most = [&](Cells const& others) { return case_of(with(at_once, others)).what.plan.max_batch; };
+    CHECK(most({{"engine", "TensorRT-LLM"}, {"engine_version", "1.0"}}) == 2048);
+    CHECK(most({}) == 1024);
+    CHECK(most({{"gpu", "A100-SXM4-80GB"}}) == 256);
+    CHECK(most({{"engine_version", "0.6.3"}}) == 256);
+    CHECK(most({{"notes", "max_num_seqs 64"}}) == 64);
+    CHECK(throughput(with(at_once, {{"notes", "32 prompts"}})) < 0.7 * throughput(at_once));
+    CHECK(throughput(with(at_once, {{"notes", "1,000 prompts of ShareGPT"}})) ==
+          Approx(throughput(with(at_once, {{"notes", "num_prompts=1000"}}))));
+    CHECK(case_of({{"concurrency_or_batch", "64"}, {"notes", "--num-prompts 20"}}).amount == 20);
+    CHECK(case_of({{"concurrency_or_batch", "64"}, {"notes", "1000 prompts"}}).amount == 64);
+    // More than the engine takes at a time wait.
+    Cells const crowd{{"gpu", "A100-SXM4-80GB"}, {"concurrency_or_batch", "512"}};
+    CHECK(throughput(crowd) < 1.1 * throughput(with(crowd, {{"concurrency_or_batch", "256"}})));
+}
+
+TEST_CASE("prompts of a run are not those of a product or a rate") {
+    auto const sent = [](char const* notes) {
+        ServingRow row;
+        row.notes = notes;
+        return row.prompts_sent();
+    };
+    CHECK(sent("500 prompts") == 500);
+    CHECK(sent("ShareGPT (1000 prompts)") == 1000);
+    CHECK(sent("mean of 3 runs; 1,500 prompts, seed 0") == 1500);
+    CHECK(sent("num_prompts: 200") == 200);
+    for (char const* notes : {"system 100 tok x 400 prompts x 10 users", "20 prompts/s", "v2 prompts", "prompts", "",
+                              "8 prompts per user", "p50 prompts"})
+        CHECK_FALSE(sent(notes));
+}
