@@ -164,6 +164,15 @@ void apply_rocm(ServingRow const& row, ServedCase& out) {
     out.what.engine = find_engine(older ? "vllm-v0-rocm-cdna2" : "vllm-v0-rocm", "engine");
 }
 
+std::string key_of(ServedCase const& c) {
+    ServingPlan const& p = c.what.plan;
+    bool const first = c.what.engine.prompts == PromptOrder::first;
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", c.what.model.name, c.what.cluster.name,
+                       c.what.engine.name, c.load == ServedLoad::static_batch ? "batch" : "server", p.tp, p.pp, p.ep,
+                       p.attention_dp, p.weights, p.stored, name_of(p.cache), p.max_batch, p.max_batched_tokens,
+                       p.memory_utilisation, first ? "first" : "mixed", static_cast<int>(c.what.engine.grouped_heads));
+}
+
 }  // namespace
 
 std::string_view name_of(ServedLoad load) {
@@ -197,19 +206,32 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
     apply_layout(row, out);
     measured_weights(row, out.what.cluster.accelerator, out.what.engine, out.assumptions).put_into(out.what.plan);
     out.what.plan.cache = measured_cache(row);
+    share_experts(out);
     apply_limits(row, out);
     out.what.plan.memory_utilisation =
         default_memory_share(out.what.engine, out.what.cluster.accelerator, out.what.plan);
     if (out.load == ServedLoad::static_batch) out.what.engine = without_server(out.what.engine);
     apply_measured(row, out);
-    ServingPlan const& p = out.what.plan;
-    bool const first = out.what.engine.prompts == PromptOrder::first;
-    out.key =
-        fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", out.what.model.name, out.what.cluster.name,
-                    out.what.engine.name, out.load == ServedLoad::static_batch ? "batch" : "server", p.tp, p.pp, p.ep,
-                    p.attention_dp, p.weights, p.stored, name_of(p.cache), p.max_batch, p.max_batched_tokens,
-                    first ? "first" : "mixed", static_cast<int>(out.what.engine.grouped_heads));
+    out.key = key_of(out);
     return out;
+}
+
+std::optional<ServedCase> squeezed(ServingRow const& row, ServedCase c) {
+    ServingMemory const memory = serving_memory(c.what);
+    if (memory.weights > memory.capacity) return std::nullopt;
+    constexpr double most = 0.97;
+    constexpr double least_tokens = 2048;
+    ServingPlan& plan = c.what.plan;
+    plan.memory_utilisation = std::max(plan.memory_utilisation, most);
+    plan.max_batched_tokens = std::min(plan.max_batched_tokens,
+                                       static_cast<std::int64_t>(std::ceil(std::max(least_tokens, c.request.prompt))));
+    double const places = row.concurrency ? std::ceil(std::min(*row.concurrency, c.requests) / c.replicas) : 1e9;
+    plan.max_batch = std::clamp<std::int64_t>(static_cast<std::int64_t>(places), 1,
+                                              std::min(plan.max_batch, plan.max_batched_tokens * plan.attention_dp));
+    c.assumptions.emplace_back(
+        "0.97 of the memory, and no more tokens and sequences than the row needs, since it did run");
+    c.key = key_of(c);
+    return c;
 }
 
 ServedPrediction predict_served(IterationModel const& model, ServedCase const& c) {
@@ -246,7 +268,7 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
             }
         }
     } catch (InputError const&) {
-        throw RowSkip("not one request fits the cache beside the weights, by the memory model");
+        throw DoesNotFit("not one request fits the cache beside the weights, by the memory model");
     }
     ServedPrediction p{.ttft = out.ttft.total(),
                        .tpot = out.tpot,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/measurements/row_cells.hpp"
 #include "cost_models/serving/steady_state.hpp"
 #include "planner/validation/server_setup.hpp"
 #include "planner/validation/serving_row.hpp"
@@ -52,8 +53,19 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine);
 /// The engine without what a server adds, as measurements of one batch see it.
 EngineProfile without_server(EngineProfile engine);
 
+/// Not one request fits the cache beside the weights.
+class DoesNotFit : public RowSkip {
+public:
+    using RowSkip::RowSkip;
+};
+
+/// The case with what its memory holds at the most, for a row that did run where the defaults leave no place: 0.97 of
+/// the memory, iterations of 2,048 tokens or a prompt, and places for the row's own sequences. Nothing where weights
+/// alone are more than the memory.
+std::optional<ServedCase> squeezed(ServingRow const& row, ServedCase c);
+
 /// What the models say. `saturated` is set for a load above what can be served.
-/// @throws RowSkip when not one request fits.
+/// @throws RowSkip when the weights do not fit, DoesNotFit when not one request does.
 struct ServedPrediction {
     Seconds ttft;
     Seconds tpot;

@@ -1,9 +1,14 @@
 #include "planner/validation/serving_layout.hpp"
 
+#include "core/error.hpp"
+#include "core/measurements/row_cells.hpp"
+#include "cost_models/serving/serving_memory.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 namespace sextant {
@@ -29,6 +34,31 @@ std::int64_t dies_of(ServingRow const& row, ServedCase& out) {
     return 2;
 }
 
+/// Cores that tables of Neuron count as ranks, of a chip of ours. Source: AWS Neuron documentation, architecture of
+/// Trn1 and Trn2.
+std::int64_t cores_of(AcceleratorProfile const& device) {
+    if (device.name == "trainium1") return 2;
+    return device.name == "trainium2" ? 8 : 1;
+}
+
+/// tp and pp over no more devices than there are. tp of a Trainium counts cores where it is more than the chips, or
+/// these are not stated; ours is of chips.
+std::int64_t ranks_of_tp(ServingRow const& row, std::int64_t tp, std::int64_t pp, ServedCase& out) {
+    double const wanted = static_cast<double>(tp) * static_cast<double>(pp);
+    bool const too_many = row.num_gpus && wanted > static_cast<double>(*row.num_gpus);
+    std::int64_t const cores = cores_of(out.what.cluster.accelerator);
+    if (cores > 1 && (too_many || !row.num_gpus)) {
+        std::int64_t const chips = std::max<std::int64_t>(1, tp / cores);
+        if (tp % chips == 0 && (!row.num_gpus || static_cast<double>(chips) * static_cast<double>(pp) <=
+                                                     static_cast<double>(*row.num_gpus))) {
+            out.assumptions.push_back(fmt::format("tp counts cores, {} a chip", cores));
+            return chips;
+        }
+    }
+    if (too_many) throw RowSkip("tp x pp is more than num_gpus (the column counts all accelerators)");
+    return tp;
+}
+
 /// A degree of zero is none: neither 1 nor what is not stated can be read into it.
 void refuse_zero_degrees(ServingRow const& row) {
     for (auto const& [name, degree] :
@@ -48,7 +78,7 @@ void apply_layout(ServingRow const& row, ServedCase& out) {
     std::int64_t const pp = std::max<std::int64_t>(1, row.pp.value_or(1));
     std::int64_t dp = std::max<std::int64_t>(1, row.dp.value_or(1));
     plan.pp = pp;
-    plan.tp = row.tp ? dies * std::max<std::int64_t>(1, *row.tp) : std::max<std::int64_t>(1, gpus / (pp * dp));
+    plan.tp = row.tp ? dies * ranks_of_tp(row, *row.tp, pp, out) : std::max<std::int64_t>(1, gpus / (pp * dp));
     if (!row.tp && !row.num_gpus) throw RowSkip("neither tp nor num_gpus is stated");
     if (!row.tp && plan.tp > dies) out.assumptions.emplace_back("tp over all accelerators, where it is not stated");
     std::int64_t const ep = std::max<std::int64_t>(1, row.ep.value_or(1));
@@ -82,6 +112,21 @@ void apply_layout(ServingRow const& row, ServedCase& out) {
         out.replicas = static_cast<double>(gpus / plan.accelerators());
         out.assumptions.emplace_back("replicas on the accelerators that tp and pp leave");
     }
+}
+
+void share_experts(ServedCase& out) {
+    ServingPlan& plan = out.what.plan;
+    std::string const& engine = out.what.engine.name;
+    bool const shares = engine.starts_with("vllm") || engine == "sglang";
+    if (!out.what.model.moe || !shares || out.replicas < 2 || plan.attention_dp > 1) return;
+    try {
+        if (serving_memory(out.what).fits()) return;
+    } catch (InputError const&) {
+        return;  // a layout that no engine takes: the prediction says so
+    }
+    plan.attention_dp = static_cast<std::int64_t>(out.replicas);
+    out.replicas = 1;
+    out.assumptions.emplace_back("experts cut over the ranks of all dp, since they do not fit those of one");
 }
 
 }  // namespace sextant

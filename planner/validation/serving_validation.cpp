@@ -6,6 +6,12 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace sextant {
 namespace {
 
@@ -46,28 +52,46 @@ std::shared_ptr<IterationModel const> ServingPredictor::model_of(ServedCase cons
     return models_.emplace(c.key, std::make_shared<IterationModel const>(c.what)).first->second;
 }
 
+ServedPrediction ServingPredictor::predict(ServingRow const& row, ServedCase& c) {
+    try {
+        try {
+            return predict_served(*model_of(c), c);
+        } catch (DoesNotFit const&) {
+            auto tight = squeezed(row, c);
+            if (!tight) throw;
+            c = *std::move(tight);
+            return predict_served(*model_of(c), c);
+        }
+    } catch (InputError const& fault) {
+        throw RowSkip(fault.what());
+    }
+}
+
 ScoredRow ServingPredictor::predict(RowCells const& cells) {
     ScoredRow out{.source = cells.text("source_id"), .groups = {}, .prediction = {}};
     RowPrediction& p = out.prediction;
     try {
         ServingRow const row = serving_row(cells);
-        ServedCase const c = served_case(row, profile_ ? &*profile_ : nullptr);
-        ServedPrediction predicted;
-        try {
-            predicted = predict_served(*model_of(c), c);
-        } catch (InputError const& fault) {
-            throw RowSkip(fault.what());
-        }
+        ServedCase c = served_case(row, profile_ ? &*profile_ : nullptr);
+        ServedPrediction const predicted = predict(row, c);
         p.assumptions = c.assumptions;
-        if (predicted.saturated && c.load == ServedLoad::open_loop)
-            throw RowSkip("more requests arrive than can be served, by the model");
-        if (predicted.saturated) p.assumptions.emplace_back("sequences that the cache does not hold wait");
+        bool const is_above = predicted.saturated && c.load == ServedLoad::open_loop;
+        if (is_above && c.measured.ttft && !c.measured.tpot && !c.measured.output_tokens_per_s)
+            throw RowSkip(
+                "more requests arrive than can be served, by the model: the time to the first token has no end");
+        if (is_above)
+            p.assumptions.emplace_back(
+                "more requests arrive than can be served, by the model: figures of a full server");
+        else if (predicted.saturated)
+            p.assumptions.emplace_back("sequences that the cache does not hold wait");
         p.served[0] = {.predicted = predicted.ttft.in(units::ms), .measured = {}};
         p.served[1] = {.predicted = predicted.tpot.in(units::ms), .measured = {}};
         p.served[2] = {.predicted = predicted.output_tokens_per_s, .measured = c.measured.output_tokens_per_s};
         if (c.measured.ttft) p.served[0].measured = c.measured.ttft->in(units::ms);
         if (c.measured.tpot) p.served[1].measured = c.measured.tpot->in(units::ms);
-        if (c.load == ServedLoad::unlimited) p.served[0].measured.reset();  // the wait of a queue of any length
+        if (c.load == ServedLoad::unlimited || is_above)
+            p.served[0].measured.reset();  // the wait of a queue of any length
+        if (is_above) p.served[0].predicted.reset();
         // What intervals, plots and the list of worst rows show: the time of an output token.
         p.time = units::s / predicted.output_tokens_per_s;
         EngineInterval const interval = serving_support(c.what).interval;

@@ -23,6 +23,8 @@ public:
 
 private:
     ScoredRow predict(RowCells const& cells);
+    /// Of a row that did run: `c` takes what its memory holds at the most where the defaults leave no place.
+    ServedPrediction predict(ServingRow const& row, ServedCase& c);
     std::shared_ptr<IterationModel const> model_of(ServedCase const& c);
 
     std::optional<EngineProfile> profile_;

@@ -71,6 +71,11 @@ bool says_prefill_and_decode_servers(std::string_view text) {
 void refuse_unmodelled(ServingRow const& row) {
     if (row.notes_have("suspect")) throw RowSkip("marked as suspect");
     if (row.notes_have("without kv cache")) throw RowSkip("no cache: every token is computed anew");
+    // Tokens of failed requests take time and are not counted.
+    auto const failures = row.noted("failures");
+    auto const successes = row.noted("successes");
+    if (failures && successes && static_cast<double>(*failures) > static_cast<double>(*successes) / 9)
+        throw RowSkip("more than a tenth of the requests failed");
     constexpr std::array drafts{"speculative",   "spec decode", "spec decoding", "spec-decode",
                                 "spec-decoding", "spec_decode", "specdec",       "draft model",
                                 "draft-model",   "draft_model", "eagle",         "medusa",

@@ -1,3 +1,4 @@
+#include "cost_models/serving/serving_memory.hpp"
 #include "planner/validation/serving_case.hpp"
 #include "planner/validation/serving_row.hpp"
 #include "tests/catch.hpp"
@@ -131,4 +132,76 @@ TEST_CASE("prompts of a run are not those of a product or a rate") {
     for (char const* notes : {"system 100 tok x 400 prompts x 10 users", "20 prompts/s", "v2 prompts", "prompts", "",
                               "8 prompts per user", "p50 prompts"})
         CHECK_FALSE(sent(notes));
+}
+
+TEST_CASE("a run of which more than a tenth failed is not scored") {
+    auto const reason = [](char const* notes) { return predicted({{"notes", notes}}).skip_reason; };
+    CHECK(reason("successes 732, failures 4068") == "more than a tenth of the requests failed");
+    CHECK(reason("successes 4796, failures 4").empty());
+    CHECK(reason("successes 100, failures 0").empty());
+}
+
+TEST_CASE("more requests than can be served give the figures of a full server, and no time to the first token") {
+    Cells const flood{{"concurrency_or_batch", ""}, {"request_rate", "1000"}, {"ttft_ms", "90000"}};
+    RowPrediction const p = predicted(with(flood, {{"tpot_ms", "30"}, {"output_tokens_per_s", "9000"}}));
+    CHECK(p.skip_reason.empty());
+    CHECK_FALSE(p.served[0].predicted);
+    CHECK_FALSE(p.served[0].measured);
+    CHECK(p.served[1].measured == 30);
+    CHECK(assumes(p.assumptions, "more requests arrive"));
+    REQUIRE(p.served[2].predicted);
+    CHECK(*p.served[2].predicted < 1000 * 128);
+    CHECK(*p.served[2].predicted ==
+          Approx(throughput({{"concurrency_or_batch", ""}, {"request_rate", "900"}})));  // full is full
+    RowPrediction const few = predicted(with(flood, {{"request_rate", "1"}}));
+    CHECK(few.served[0].predicted);
+}
+
+TEST_CASE("a row that ran is predicted at the edge of the memory, unless its weights alone are more") {
+    // 65.5 of 85.9 GB are weights: activations of an iteration of 131,072 tokens leave nothing of 0.9 to the cache.
+    Cells const edge{{"model", "Qwen/Qwen2.5-32B-Instruct"},
+                     {"gpu", "A100-SXM4-80GB"},
+                     {"tp", "1"},
+                     {"input_len", "8192"},
+                     {"concurrency_or_batch", "4"}};
+    REQUIRE(predicted(edge).served[2].predicted.has_value());
+    Cells const full = with(edge, {{"notes", "max_num_batched_tokens 131072"}});
+    RowPrediction const p = predicted(full);
+    CAPTURE(p.skip_reason);
+    CHECK(p.served[2].predicted.has_value());
+    CHECK(assumes(p.assumptions, "since it did run"));
+    CHECK_FALSE(assumes(predicted(edge).assumptions, "since it did run"));
+    CHECK_THAT(predicted({{"model", "mistralai/Mixtral-8x7B-v0.1"}}).skip_reason, contains("not one request fits"));
+}
+
+TEST_CASE("experts that do not fit one server of several are cut over the ranks of all under vLLM and SGLang") {
+    Cells const deepseek{
+        {"model", "deepseek-ai/DeepSeek-V3"}, {"gpu", "H200"}, {"num_gpus", "8"}, {"tp", "1"}, {"dp", "8"}};
+    for (char const* engine : {"vLLM", "SGLang"}) {
+        ServedCase const c = case_of(with(deepseek, {{"engine", engine}}));
+        CHECK(c.what.plan.attention_dp == 8);
+        CHECK(c.what.plan.ep == 1);
+        CHECK(c.replicas == 1);
+        CHECK(serving_memory(c.what).fits());
+        CHECK(assumes(c.assumptions, "cut over the ranks of all dp"));
+    }
+    CHECK(case_of(with(deepseek, {{"engine", "TensorRT-LLM"}})).replicas == 8);
+    // A model that fits is as many servers.
+    ServedCase const small = case_of(with(deepseek, {{"model", "Qwen/Qwen3-30B-A3B"}}));
+    CHECK(small.what.plan.attention_dp == 1);
+    CHECK(small.replicas == 8);
+}
+
+TEST_CASE("tp of a Trainium counts its cores") {
+    auto const tp = [](char const* gpu, char const* degree, char const* chips) {
+        return case_of({{"gpu", gpu}, {"tp", degree}, {"num_gpus", chips}}).what.plan.tp;
+    };
+    CHECK(tp("trn1", "8", "4") == 4);
+    CHECK(tp("trn1", "2", "") == 1);
+    CHECK(tp("trn2", "32", "4") == 4);
+    CHECK(tp("trn2", "4", "4") == 4);
+    CHECK(tp("H100", "4", "4") == 4);
+    CHECK_THAT(predicted({{"gpu", "trn1"}, {"tp", "8"}, {"num_gpus", "1"}}).skip_reason,
+               contains("more than num_gpus"));
+    CHECK_THAT(predicted({{"tp", "2"}, {"pp", "2"}, {"num_gpus", "2"}}).skip_reason, contains("more than num_gpus"));
 }
