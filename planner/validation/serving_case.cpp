@@ -21,6 +21,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -73,6 +74,17 @@ bool is_static_batch(ServingRow const& row, EngineProfile const& engine) {
            row.minor_version().value_or(0) < first_served && !has(notes, "concurrency");
 }
 
+/// Prompts and answers of people, by the name of a collection in the notes, or by a mean that no fixed length has.
+bool are_real_requests(ServingRow const& row) {
+    constexpr std::array collections{"sharegpt", "lmsys",    "wildchat",  "ultrachat", "alpaca", "dolly",
+                                     "openorca", "burstgpt", "longbench", "humaneval", "gsm8k"};
+    std::string const notes = lower_case(row.notes);
+    auto const is_named = [&](std::string_view name) { return stated_at(notes, name) != nowhere; };
+    auto const is_mean = [](std::optional<double> length) { return length && *length != std::floor(*length); };
+    return std::any_of(collections.begin(), collections.end(), is_named) || is_mean(row.input_len) ||
+           is_mean(row.output_len);
+}
+
 void apply_load(ServingRow const& row, ServedCase& out) {
     refuse_unmodelled(row);
     if (row.mixed_rate) throw RowSkip("several request rates in one row");
@@ -105,6 +117,10 @@ void apply_load(ServingRow const& row, ServedCase& out) {
         out.amount = *row.concurrency;
     } else {
         throw RowSkip("neither a batch nor a request rate is stated");
+    }
+    if (out.load == ServedLoad::closed_loop && out.least_length == 1 && are_real_requests(row)) {
+        out.least_length = 0;
+        out.assumptions.emplace_back("lengths even up to twice their mean, as of real requests");
     }
     if (out.load != ServedLoad::unlimited && !(out.amount > 0)) throw RowSkip("the batch or request rate is zero");
     if (out.load != ServedLoad::open_loop && out.amount > 1e6) throw RowSkip("a batch of more than a million");

@@ -170,6 +170,8 @@ ServingRow serving_row(RowCells const& cells) {
     row.mixed_rate = rate == "mixed";
     if (!row.unlimited_rate && !row.mixed_rate) row.request_rate = cells.number("request_rate");
     row.output_tokens_per_s = cells.number("output_tokens_per_s");
+    row.total_tokens_per_s = cells.number("total_tokens_per_s");
+    row.requests_per_s = cells.number("requests_per_s");
     row.ttft_ms = cells.number("ttft_ms");
     row.tpot_ms = cells.number("tpot_ms");
     if (!row.tpot_ms) row.tpot_ms = cells.number("itl_ms");

@@ -31,6 +31,8 @@ struct ServingRow {
     bool unlimited_rate = false;  ///< "INF": all requests are there from the beginning
     bool mixed_rate = false;      ///< "mixed": several rates one after the other
     std::optional<double> output_tokens_per_s;
+    std::optional<double> total_tokens_per_s;  ///< prompts and answers
+    std::optional<double> requests_per_s;
     std::optional<double> ttft_ms;
     std::optional<double> tpot_ms;
     std::optional<double> e2e_ms;

@@ -205,3 +205,34 @@ TEST_CASE("tp of a Trainium counts its cores") {
                contains("more than num_gpus"));
     CHECK_THAT(predicted({{"tp", "2"}, {"pp", "2"}, {"num_gpus", "2"}}).skip_reason, contains("more than num_gpus"));
 }
+
+TEST_CASE("lengths of real requests are spread, those of drawn prompts are alike") {
+    auto const least = [](Cells const& others) { return case_of(others).least_length; };
+    CHECK(least({}) == 1);
+    CHECK(least({{"notes", "random dataset"}}) == 1);
+    CHECK(least({{"notes", "random lengths, not ShareGPT"}}) == 1);
+    CHECK(least({{"notes", "ShareGPT_V3, 1000 prompts"}}) == 0);
+    CHECK(least({{"notes", "lmsys-chat-1m"}}) == 0);
+    CHECK(least({{"input_len", "225.4"}}) == 0);
+    CHECK(least({{"output_len", "199.5"}}) == 0);
+    Cells const crowd{{"input_len", "4096"}, {"output_len", "256"}, {"concurrency_or_batch", "64"}};
+    CHECK(predicted(with(crowd, {{"notes", "ShareGPT"}})).served[0].predicted != predicted(crowd).served[0].predicted);
+}
+
+TEST_CASE("tokens a second that a row does not state follow from requests or all tokens a second, or the latency") {
+    auto const rate = [](Cells const& others) { return predicted(others).served[2].measured; };
+    REQUIRE(rate({{"requests_per_s", "11"}}).has_value());
+    CHECK(*rate({{"requests_per_s", "11"}}) == Approx(11 * 128));
+    CHECK(*rate({{"total_tokens_per_s", "7000"}}) == Approx(7000.0 * 128 / 640));
+    CHECK(*rate({{"e2e_latency_ms", "1400"}}) == Approx(16 * 128 / 1.4));
+    CHECK(*rate({{"requests_per_s", "11"}, {"output_tokens_per_s", "1400"}}) == 1400);
+    CHECK(*rate({{"concurrency_or_batch", ""}, {"request_rate", "INF"}, {"requests_per_s", "70"}}) == Approx(70 * 128));
+    CHECK_FALSE(rate({{"concurrency_or_batch", ""}, {"request_rate", "2"}, {"e2e_latency_ms", "1400"}}).has_value());
+    // A derived figure that contradicts the others is left out, and these are kept: 16 in flight for 1.37 s each.
+    Cells const times{{"ttft_ms", "100"}, {"tpot_ms", "10"}};
+    CHECK(*rate(with(times, {{"requests_per_s", "11"}})) == Approx(11 * 128));
+    RowPrediction const odd = predicted(with(times, {{"requests_per_s", "3"}}));
+    CHECK(odd.skip_reason.empty());
+    CHECK(*odd.served[2].measured == Approx(16 * 128 / 1.37));
+    CHECK(assumes(predicted({{"requests_per_s", "11"}}).assumptions, "throughput from requests a second"));
+}
