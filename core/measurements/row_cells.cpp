@@ -31,8 +31,8 @@ std::size_t groups_of_three(std::string_view cell) {
     return (whole.size() - first) / 4;
 }
 
-/// One comma before three digits parts thousands in one country and decimals in the next; tokens a second are no small
-/// figures, and counts have no decimals.
+/// One comma before three digits parts thousands in one country and decimals in the next; tokens a second and lengths
+/// are no small figures, and counts have no decimals.
 enum class LoneComma : std::uint8_t { thousands, doubtful };
 
 /// "38,4": a decimal comma.
@@ -114,8 +114,9 @@ bool is_blank_cell(std::string_view cell) {
 }
 
 std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem) {
-    bool const rate = column.find("tokens_per_s") != std::string_view::npos;
-    return read_number(cell, column, rate ? LoneComma::thousands : LoneComma::doubtful, problem);
+    // Means of these have decimals, but none is so small that three digits behind a comma would be.
+    constexpr std::array large{"tokens_per_s", "input_len", "output_len", "concurrency"};
+    return read_number(cell, column, has_any(column, large) ? LoneComma::thousands : LoneComma::doubtful, problem);
 }
 
 std::optional<std::int64_t> count_in(std::string_view cell, std::string_view column, std::string& problem) {

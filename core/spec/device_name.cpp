@@ -28,6 +28,14 @@ bool is_kind(std::string_view word, std::string_view head) {
     return word.empty() || all_digits(word);
 }
 
+/// "H100x8", "80GBx4"; not "RTX4090".
+bool has_count_behind(std::string_view word) {
+    auto const x = word.rfind('x');
+    if (x == std::string_view::npos || x < 2 || !all_digits(word.substr(x + 1))) return false;
+    std::string_view const counted = word.substr(0, x);
+    return counted.ends_with("gb") || (is_digit(counted.back()) && !all_digits(counted));
+}
+
 /// Words of letters and digits in lower case; a form that is glued to its chip ("H100SXM5") begins a word of its own.
 std::vector<std::string> words_of(std::string_view text) {
     std::vector<std::string> words(1);
@@ -48,6 +56,8 @@ std::vector<std::string> words_of(std::string_view text) {
         if (auto const x = word.find_first_not_of("0123456789");
             x != std::string::npos && x > 0 && x + 1 < word.size() && word[x] == 'x')
             word.erase(0, x + 1);
+    for (std::string& word : words)
+        if (has_count_behind(word)) word.erase(word.rfind('x'));
     return words;
 }
 
@@ -62,12 +72,14 @@ std::int64_t memory_in(std::string_view word, std::string_view next) {
     return value;
 }
 
-/// "8x" and "x8", "8" before "x" or "x" before "8": how many there are.
-bool is_count(std::string_view word, std::string_view next) {
+/// "8x" and "x8", "8" before "x" or "x" before "8": how many there are. "4090 x 2": the smaller number is.
+bool is_count(std::string_view word, std::string_view next, std::string_view third) {
     if (word == "x") return all_digits(next);
     if (word.size() > 1 && word.ends_with('x')) return all_digits(word.substr(0, word.size() - 1));
     if (word.size() > 1 && word.starts_with('x')) return all_digits(word.substr(1));
-    return all_digits(word) && next == "x";
+    if (!all_digits(word) || next != "x") return false;
+    bool const is_pair = all_digits(third);
+    return !is_pair || word.size() < third.size() || (word.size() == third.size() && word < third);
 }
 
 /// "v5p" or "v4-128" and nothing else, as Google writes its TPUs and slices of them.
@@ -105,7 +117,8 @@ DeviceName device_name(std::string_view text) {
         if (std::find(silent.begin(), silent.end(), word) != silent.end() || is_kind(word, "hbm") ||
             is_kind(word, "gddr"))
             continue;
-        if (is_count(word, next)) {
+        std::string_view const third = i + 2 < words.size() ? std::string_view(words[i + 2]) : std::string_view();
+        if (is_count(word, next, third)) {
             bool const in_two_words = all_digits(word) || word == "x";
             if (!in_two_words) counted = word;
             i += in_two_words ? 1 : 0;

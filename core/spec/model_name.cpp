@@ -19,11 +19,11 @@ using Words = std::vector<std::string>;
 
 /// Tuning, packaging and number formats: they make no other shape.
 constexpr std::array silent{
-    "instruct", "chat",      "base",        "hf",       "it",         "pt",         "fp8",     "fp4",     "nvfp4",
-    "mxfp4",    "mxfp8",     "bf16",        "fp16",     "int8",       "int4",       "8bit",    "4bit",    "awq",
-    "gptq",     "gguf",      "bnb",         "kv",       "w8a8",       "w4a16",      "w4a8",    "w8a16",   "nf4",
-    "dynamic",  "quantized", "thinking",    "think",    "sft",        "dpo",        "rlhf",    "full",    "model",
-    "class",    "pretrain",  "pretraining", "finetune", "finetuning", "pretrained", "preview", "terminus"};
+    "instruct", "chat",      "base",        "hf",       "it",         "pt",         "fp8",     "fp4",      "nvfp4",
+    "mxfp4",    "mxfp8",     "bf16",        "fp16",     "int8",       "int4",       "8bit",    "4bit",     "awq",
+    "gptq",     "gguf",      "bnb",         "kv",       "w8a8",       "w4a16",      "w4a8",    "w8a16",    "nf4",
+    "dynamic",  "quantized", "thinking",    "think",    "sft",        "dpo",        "rlhf",    "full",     "model",
+    "class",    "pretrain",  "pretraining", "finetune", "finetuning", "pretrained", "preview", "terminus", "turbo"};
 
 /// Owners that some names begin with.
 constexpr std::array owners{"meta", "nvidia", "google", "facebook", "openai", "microsoft", "ibm"};
@@ -65,6 +65,7 @@ constexpr OtherName other_names[] = {
     {"deepseekr1671b", "deepseek-v3"},
     {"deepseekr1distillllama70b", "llama-3.3-70b"},
     {"deepseekr1distillllama8b", "llama-3.1-8b"},
+    {"deepseekr1distillqwen1.5b", "qwen2.5-1.5b"},
     {"deepseekr1distillqwen14b", "qwen2.5-14b"},
     {"deepseekr1distillqwen32b", "qwen2.5-32b"},
     {"deepseekr1distillqwen7b", "qwen2.5-7b"},
@@ -124,6 +125,7 @@ constexpr OtherName other_names[] = {
     {"llama234b", "codellama-34b"},
     {"llama30b", "llama-33b"},
     {"llama31nemotron70b", "llama-3.1-70b"},
+    {"llama31nemotronnano8b", "llama-3.1-8b"},
     {"llama3405b", "llama-3.1-405b"},
     {"llama405b", "llama-3.1-405b"},
     {"llama4maverick", "llama-4-maverick-17b-128e"},
@@ -165,6 +167,7 @@ constexpr OtherName other_names[] = {
     {"nemotronnano29b", "nemotron-nano-9b-v2"},
     {"nemotronnanov212b", "nemotron-nano-12b-v2"},
     {"nemotronnanov29b", "nemotron-nano-9b-v2"},
+    {"openchat35", "mistral-7b"},
     {"openhermes25mistral7b", "mistral-7b"},
     {"openllama13b", "llama-13b"},
     {"openllama7b", "llama-7b"},
@@ -205,8 +208,13 @@ constexpr OtherName other_names[] = {
     {"starcoder", "starcoder-15.5b"},
     {"tinyllama", "tinyllama-1.1b"},
     {"vicuna13b", "llama-2-13b"},
+    {"vicuna13bv11", "llama-13b"},
+    {"vicuna13bv13", "llama-13b"},
     {"vicuna33b", "llama-33b"},
     {"vicuna7b", "llama-2-7b"},
+    {"vicuna7bv11", "llama-7b"},
+    {"vicuna7bv13", "llama-7b"},
+    {"wizardlm70b", "llama-2-70b"},
     {"yi1534b", "yi-34b"},
     {"yi156b", "yi-6b"},
     {"yi159b", "yi-9b"},
@@ -226,15 +234,35 @@ bool is_size(std::string_view word) {
            is_digit(word[word.size() - 2]);
 }
 
+/// Nous Research's tunings of others' models: "Hermes-3-Llama-3.1-8B", "Nous-Hermes-2-Mixtral-8x7B-DPO". Without the
+/// words in front, if they are such.
+void drop_tuning(Words& words) {
+    auto word = words.begin();
+    if (word != words.end() && *word == "nous") ++word;
+    if (word == words.end() || *word != "hermes") return;
+    ++word;
+    while (word != words.end() && (is_number(*word) || *word == "pro" || *word == "theta"))
+        ++word;
+    words.erase(words.begin(), word);
+}
+
+/// The points of a name in which they are a p: "v3p1", "qwen2p5".
+void restore_points(std::string& text) {
+    for (std::size_t i = 1; i + 1 < text.size(); ++i)
+        if (text[i] == 'p' && is_digit(text[i - 1]) && is_digit(text[i + 1])) text[i] = '.';
+}
+
 /// What follows the last slash, in lower case, cut at everything but letters, digits and decimal points. A version
 /// after the first word is its number ("llama v2"), a size in front goes to the end ("70B Llama 2"), the plus that ends
-/// a word is one ("Command R+"), and the sign of multiplication is an x ("8×7B").
+/// a word is one ("Command R+"), the sign of multiplication is an x ("8×7B"), and a p between digits a point
+/// (Fireworks' "v3p1").
 Words words_of(std::string_view name) {
     constexpr std::string_view times = "\xc3\x97";
     auto const slash = name.rfind('/');
     std::string text = lower_case(slash == std::string_view::npos ? name : name.substr(slash + 1));
     for (auto at = text.find(times); at != std::string::npos; at = text.find(times, at))
         text.replace(at, times.size(), "x");
+    restore_points(text);
     Words words(1);
     for (std::size_t i = 0; i < text.size(); ++i) {
         bool const point =
@@ -343,6 +371,8 @@ std::optional<std::string> preset_called(std::string_view name) {
     std::erase_if(words, [](std::string const& word) { return is_one_of(silent, word); });
     if (auto found = meant()) return found;
     if (words.size() > 1 && is_one_of(owners, words.front())) words.erase(words.begin());
+    if (auto found = meant()) return found;
+    drop_tuning(words);
     if (auto found = meant()) return found;
     if (words.empty()) return std::nullopt;
     for (std::size_t i = 1; i + 1 < words.size(); ++i)

@@ -1,5 +1,6 @@
 #include "planner/validation/serving_row.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
 
@@ -72,6 +73,26 @@ void part_version(ServingRow& row) {
     std::string_view const rest = trimmed(std::string_view(row.engine).substr(end), " \t,;)");
     if (!rest.empty()) parted += " " + std::string(rest);
     row.engine = std::move(parted);
+}
+
+/// Requests a second, with or without the unit, all at once, or several of them.
+void read_rate(RowCells const& cells, ServingRow& row) {
+    constexpr std::array at_once{"inf", "infinity", "infinite", "unlimited", "max", "offline"};
+    constexpr std::array units{"requests/s", "request/s", "reqs/s", "req/s", "req/sec", "rps", "qps", "r/s", "/s"};
+    std::string const rate = lower_case(cells.text("request_rate"));
+    row.unlimited_rate = is_one_of(at_once, rate);
+    row.mixed_rate = rate == "mixed";
+    if (row.unlimited_rate || row.mixed_rate) return;
+    for (std::string_view const unit : units) {
+        if (rate.size() <= unit.size() || !rate.ends_with(unit)) continue;
+        std::string problem;
+        auto const number =
+            number_in(std::string_view(rate).substr(0, rate.size() - unit.size()), "request_rate", problem);
+        if (!problem.empty()) continue;
+        row.request_rate = number;
+        return;
+    }
+    row.request_rate = cells.number("request_rate");
 }
 
 }  // namespace
@@ -165,10 +186,7 @@ ServingRow serving_row(RowCells const& cells) {
     row.input_len = cells.number("input_len");
     row.output_len = cells.number("output_len");
     row.concurrency = cells.number("concurrency_or_batch");
-    std::string const rate = lower_case(cells.text("request_rate"));
-    row.unlimited_rate = rate == "inf" || rate == "infinity" || rate == "infinite";
-    row.mixed_rate = rate == "mixed";
-    if (!row.unlimited_rate && !row.mixed_rate) row.request_rate = cells.number("request_rate");
+    read_rate(cells, row);
     row.output_tokens_per_s = cells.number("output_tokens_per_s");
     row.total_tokens_per_s = cells.number("total_tokens_per_s");
     row.requests_per_s = cells.number("requests_per_s");

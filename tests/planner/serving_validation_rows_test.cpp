@@ -236,3 +236,35 @@ TEST_CASE("tokens a second that a row does not state follow from requests or all
     CHECK(*odd.served[2].measured == Approx(16 * 128 / 1.37));
     CHECK(assumes(predicted({{"requests_per_s", "11"}}).assumptions, "throughput from requests a second"));
 }
+
+TEST_CASE("spellings of formats and rates that tables use are read") {
+    auto const weights = [](char const* text) { return case_of({{"weight_dtype", text}}).what.plan.weights; };
+    CHECK(weights("w8a16") == weights("int8"));
+    CHECK(weights("a8w8") == weights("w8a8"));
+    CHECK(weights("w8a16") != weights("w8a8"));
+    for (char const* text : {"E4M3", "float8_e4m3fn", "Float8"})
+        CHECK(weights(text) == "fp8");
+    CHECK(weights("16-bit") == "bf16");
+    CHECK(weights("marlin") == weights("int4"));
+    CHECK_THAT(predicted({{"weight_dtype", "w4afp8"}}).skip_reason, contains("not modelled"));
+    auto const cache = [](char const* text, char const* stored = "") {
+        return case_of({{"kv_dtype", text}, {"weight_dtype", stored}}).what.plan.cache;
+    };
+    CHECK(cache("float8_e4m3") == CacheFormat::fp8);
+    for (char const* text : {"8-bit", "kv8", "int8"})
+        CHECK(cache(text) == CacheFormat::int8);
+    for (char const* text : {"same", "default", "auto", ""})
+        CHECK(cache(text, "bf16") == CacheFormat::bf16);
+    CHECK(cache("same", "fp8") == CacheFormat::fp8);
+    CHECK(cache("auto", "fp8") == CacheFormat::bf16);
+    auto const row = [](char const* rate) {
+        auto const table = table_of({with(usual, {{"request_rate", rate}})});
+        return serving_row(RowCells(table, table.records.front()));
+    };
+    for (char const* rate : {"unlimited", "max", "offline", "INF"})
+        CHECK(row(rate).unlimited_rate);
+    for (char const* rate : {"4", "4 req/s", "4.0 RPS", "4/s", "4 requests/s"})
+        CHECK(row(rate).request_rate == 4);
+    CHECK_THROWS_AS(row("4 per minute"), RowSkip);
+    CHECK(case_of({{"input_len", "1,024"}}).request.prompt == 1024);
+}

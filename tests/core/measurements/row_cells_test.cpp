@@ -44,6 +44,16 @@ TEST_CASE("cells of yes and no: as numbers, in words, as Python prints them") {
     CHECK(problem == "causal is neither yes nor no");
 }
 
+TEST_CASE("a comma parts thousands of lengths and rates, and is doubtful in times") {
+    std::string problem;
+    CHECK(number_in("1,024", "input_len", problem) == 1024);
+    CHECK(number_in("1,024", "concurrency_or_batch", problem) == 1024);
+    CHECK(number_in("1,024", "output_tokens_per_s", problem) == 1024);
+    CHECK(problem.empty());
+    CHECK_FALSE(number_in("1,024", "ttft_ms", problem));
+    CHECK(problem == "ttft_ms has a comma that may be of thousands or of decimals");
+}
+
 TEST_CASE("a cell that cannot be read skips its row, and says which it is") {
     CsvTable const table = parse_csv("a,b\n1,None\nx,2\n", "folder/t.csv");
     CHECK_FALSE(RowCells(table, table.records[0]).number("b"));

@@ -339,6 +339,12 @@ TEST_CASE("cluster_for_device knows what programs print, in any order and with t
          {"AMD Instinct MI350X", "mi350x"},
          {"Intel(R) Data Center GPU Max 1550", "max-1550"},
          {"Intel PVC GPU", "max-1550"},
+         {"RTX 4090 x 2", "rtx-4090-box"},
+         {"2 x RTX 4090", "rtx-4090-box"},
+         {"H100x8", "h100-sxm"},
+         {"A100-80GBx4", "a100-sxm-80gb"},
+         {"GB200 NVL4", "gb200-nvl72"},
+         {"Intel Gaudi3 HL-325", "gaudi3"},
          {"Habana Gaudi2", "gaudi2"}}));
     INFO(device);
     CHECK(cluster_name(device) == cluster);
@@ -350,8 +356,9 @@ TEST_CASE("a cluster may be called by its device") {
 }
 
 TEST_CASE("cluster_for_device gives nothing for a device without a profile") {
-    auto const device = GENERATE("", "A800/H800-80GB", "H200 (printed; surrounding text says B200)", "X100", "NVIDIA",
-                                 "h100-80gb-pcap", "A100-SXM-48GB", "H100 40GB", "8x", "GPU", "RTX 6000", "80GB");
+    auto const device =
+        GENERATE("", "A800/H800-80GB", "H200 (printed; surrounding text says B200)", "X100", "NVIDIA", "h100-80gb-pcap",
+                 "A100-SXM-48GB", "H100 40GB", "8x", "GPU", "RTX 6000", "80GB", "RTX4090 48GB");
     CHECK_FALSE(cluster_for_device(device));
 }
 
@@ -365,6 +372,7 @@ TEST_CASE("every accelerator that ships has a cluster of its own") {
 TEST_CASE("a table that names the machine in place of its device means that cluster") {
     auto const [machine, cluster] = GENERATE(table<char const*, char const*>({{"p4de.24xlarge", "aws-p4de"},
                                                                               {"a3-megagpu-8g", "gcp-a3-mega"},
+                                                                              {"g5.xlarge", "a10g-pcie"},
                                                                               {"Standard_ND96isr_H100_v5", "h100-sxm"},
                                                                               {"trn1.32xlarge", "trainium1"}}));
     auto const found = cluster_for_device(machine);

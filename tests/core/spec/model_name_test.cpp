@@ -59,6 +59,20 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"Llama-2-34B", "codellama-34b"},
          {"codellama/CodeLlama-34b-Instruct-hf", "codellama-34b"},
          {"lmsys/vicuna-13b-v1.5", "llama-2-13b"},
+         {"lmsys/vicuna-7b-v1.3", "llama-7b"},
+         {"lmsys/vicuna-13b-v1.1", "llama-13b"},
+         {"deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B", "qwen2.5-1.5b"},
+         {"NousResearch/Hermes-3-Llama-3.1-8B", "llama-3.1-8b"},
+         {"NousResearch/Nous-Hermes-2-Mixtral-8x7B-DPO", "mixtral-8x7b"},
+         {"NousResearch/Hermes-2-Pro-Mistral-7B", "mistral-7b"},
+         {"WizardLM/WizardLM-70B-V1.0", "llama-2-70b"},
+         {"openchat/openchat-3.5-0106", "mistral-7b"},
+         {"openchat/openchat_3.5", "mistral-7b"},
+         {"accounts/fireworks/models/llama-v3p1-70b-instruct", "llama-3.1-70b"},
+         {"llama-v3-70b", "llama-3-70b"},
+         {"qwen2p5-72b-instruct", "qwen2.5-72b"},
+         {"meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo", "llama-3.1-70b"},
+         {"nvidia/Llama-3.1-Nemotron-Nano-8B-v1", "llama-3.1-8b"},
          {"mistralai/Mistral-7B-Instruct-v0.1", "mistral-7b"},
          {"mistralai/Mistral-7B-Instruct-v0.2", "mistral-7b-v0.2"},
          {"mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b-v0.3"},
@@ -144,7 +158,8 @@ TEST_CASE("model names: a name that no preset has means none, however near") {
     auto const* const name =
         GENERATE("", "instruct", "7b", "Deci/DeciLM-7B", "deepseek-ai/DeepSeek-V5", "Qwen/Qwen3-Next-40B",
                  "Llama-3-70B (truncated)", "Llama-70B int4 verifier + Llama-7B int4 draft", "Llama-like-7B",
-                 "mistralai/Mistral-Medium-2312", "llama-3-9b", "LLaMA", "lama-3-8b");
+                 "mistralai/Mistral-Medium-2312", "llama-3-9b", "LLaMA", "lama-3-8b", "Hermes-3", "Nous-Hermes-13b",
+                 "gpt-3.5-turbo");
     CHECK(called(name) == "none");
 }
 
@@ -152,7 +167,7 @@ TEST_CASE("model names: a release whose sizes no preset has means none") {
     auto const* const name = GENERATE(
         "mistralai/Mistral-7B-v0.4", "mistralai/Mixtral-8x22B-Instruct-v0.3", "Qwen/Qwen3-4B-2511", "01-ai/Yi-6B-200K",
         "Qwen/Qwen2.5-7B-Instruct-1M", "microsoft/Phi-3-medium-128k-instruct", "togethercomputer/LLaMA-2-7B-32K",
-        "lmsys/vicuna-7b-v1.3", "THUDM/GLM-4-9B-0414", "CohereForAI/c4ai-command-r-08-2024", "mosaicml/mpt-7b-8k");
+        "lmsys/vicuna-7b-v1.7", "THUDM/GLM-4-9B-0414", "CohereForAI/c4ai-command-r-08-2024", "mosaicml/mpt-7b-8k");
     CHECK(called(name) == "none");
 }
 
