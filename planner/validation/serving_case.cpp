@@ -189,6 +189,15 @@ std::string key_of(ServedCase const& c) {
                        p.memory_utilisation, first ? "first" : "mixed", static_cast<int>(c.what.engine.grouped_heads));
 }
 
+/// All requests there from the beginning: as many in flight as the run has and the cache holds.
+ServingEstimate at_once(IterationModel const& model, ServedCase const& c) {
+    // TensorRT-LLM admits a request when all its tokens have a place; others when those so far have.
+    bool const whole = c.what.engine.name == "tensorrt-llm";
+    double const context = c.request.prompt + c.request.output * (whole ? 1.0 : 0.5);
+    double const fitting = largest_batch(c.what, model.memory(), context);
+    return closed_loop(model, c.request, std::max(1.0, std::min(fitting, c.requests / c.replicas)));
+}
+
 }  // namespace
 
 std::string_view name_of(ServedLoad load) {
@@ -273,15 +282,15 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
                 out = served_loop(
                     model, {.concurrency = each, .request = c.request, .least_length = c.least_length, .cut = c.cut});
                 break;
-            case ServedLoad::open_loop: out = open_loop(model, c.request, each); break;
-            case ServedLoad::unlimited: {
-                // TensorRT-LLM admits a request when all its tokens have a place; others when those so far have.
-                bool const whole = c.what.engine.name == "tensorrt-llm";
-                double const context = c.request.prompt + c.request.output * (whole ? 1.0 : 0.5);
-                double const fitting = largest_batch(c.what, model.memory(), context);
-                out = closed_loop(model, c.request, std::max(1.0, std::min(fitting, c.requests / c.replicas)));
+            case ServedLoad::open_loop:
+                out = open_loop(model, c.request, each);
+                // A run of few requests is over before they fill the server.
+                if (out.saturated && c.requests / c.replicas < out.decodes + out.prompts) {
+                    out = at_once(model, c);
+                    out.saturated = true;
+                }
                 break;
-            }
+            case ServedLoad::unlimited: out = at_once(model, c); break;
         }
     } catch (InputError const&) {
         throw DoesNotFit("not one request fits the cache beside the weights, by the memory model");

@@ -78,7 +78,7 @@ void check_engine(ServingRow const& row) {
     std::string const name = lower_case(row.engine);
     for (std::string_view const word :
          {"flexgen", "accelerate", "zero-inference", "zero inference", "zeroinference", "powerinfer"})
-        if (has(name, word))
+        if (has_word(name, word))
             throw RowSkip(fmt::format("engine '{}' keeps weights outside the device's memory", row.engine));
     if (profile_in(row.engine) != nullptr) return;
     // Kernels of their own kind, or none that are fused.
@@ -90,7 +90,8 @@ EngineProfile measured_engine(ServingRow const& row, std::vector<std::string>& a
     check_engine(row);
     if (row.engine.empty()) throw RowSkip("engine is not stated");
     auto const* const known = profile_in(row.engine);
-    if (known == nullptr) {
+    bool const is_other = known != nullptr && known->name == "other" && known_engine(row.engine) == nullptr;
+    if (known == nullptr || is_other) {
         assumptions.push_back(fmt::format("engine '{}' as any other", row.engine));
         return find_engine("other", "engine");
     }

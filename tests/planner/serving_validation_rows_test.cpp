@@ -74,10 +74,12 @@ TEST_CASE("engines are found in longer names, before words that name what nobody
                                                           {"NIM (vLLM)", "vllm"},
                                                           {"DeepSpeed-MII", "deepspeed"},
                                                           {"DeepSpeed-FastGen", "deepspeed"},
+                                                          {"vLLM (accelerated kernels)", "vllm"},
                                                           {"unnimble", "other"}}) {
         CAPTURE(name);
         CHECK(case_of({{"engine", name}}).what.engine.name == profile);
     }
+    CHECK(assumes(case_of({{"engine", "JetStream (PyTorch)"}}).assumptions, "as any other"));
     for (char const* name : {"PyTorch", "OpenLLM PyTorch", "HF transformers", "llama.cpp"})
         CHECK_THAT(predicted({{"engine", name}}).skip_reason, contains("no profile for engine"));
     for (char const* name : {"FlexGen", "HF Accelerate", "DeepSpeed ZeRO-Inference", "PowerInfer"})
@@ -153,6 +155,8 @@ TEST_CASE("more requests than can be served give the figures of a full server, a
     CHECK(*p.served[2].predicted < 1000 * 128);
     CHECK(*p.served[2].predicted ==
           Approx(throughput({{"concurrency_or_batch", ""}, {"request_rate", "900"}})));  // full is full
+    Cells const short_run{{"concurrency_or_batch", ""}, {"request_rate", "1000"}, {"notes", "20 prompts"}};
+    CHECK(throughput(short_run) < 0.5 * throughput(with(short_run, {{"notes", ""}})));
     RowPrediction const few = predicted(with(flood, {{"request_rate", "1"}}));
     CHECK(few.served[0].predicted);
 }
