@@ -187,6 +187,12 @@ TrainPredictor::Predicted TrainPredictor::predict_case(TrainingRow const& row) {
     return out;
 }
 
+TrainPredictor::Predicted TrainPredictor::with_usual(TrainingRow const& filled, OpenCell cell) {
+    Predicted out = predict_stated(filled);
+    out.prediction.assumptions.push_back(fmt::format("{} not stated: the usual one", name_of(cell)));
+    return out;
+}
+
 /// With every usual value of a cell that the row leaves blank. Where those that fit give one answer, the blank does not
 /// matter to it. @throws RowSkip where it does.
 TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, OpenCell cell) {
@@ -211,6 +217,8 @@ TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, Op
     for (auto group = groups.begin(); group != groups.end() && fitting.empty(); ++group)
         std::for_each(group->begin(), group->end(), attempt);
     if (!predicted && refused.size() == 1) throw RowSkip(*refused.begin());
+    auto const filled = as_usual(row, cell);
+    if (fitting.empty() && predicted && filled) return with_usual(*filled, cell);
     if (fitting.empty()) throw RowSkip(fmt::format("{} is not stated, and no usual one fits", name_of(cell)));
     // What needs no recompute says more than what would fit with it.
     auto const put_in = [](Predicted const& one) { return one.recompute_put_in; };
@@ -220,12 +228,11 @@ TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, Op
     std::sort(fitting.begin(), fitting.end(), [&](auto const& a, auto const& b) { return pace(a) < pace(b); });
     auto const fastest = pace(fitting.front());
     auto const slowest = pace(fitting.back());
-    if (auto const filled = as_usual(row, cell); filled && slowest > alike * fastest) {
-        Predicted usual = predict_stated(*filled);
+    if (filled && slowest > alike * fastest) {
+        Predicted usual = with_usual(*filled, cell);
         if (usual.prediction.time && usual.prediction.fits == true) {
             usual.prediction.interval->low *= std::min(1.0, fastest / pace(usual));
             usual.prediction.interval->high *= std::max(1.0, slowest / pace(usual));
-            usual.prediction.assumptions.push_back(fmt::format("{} not stated: the usual one", name_of(cell)));
             return usual;
         }
     }

@@ -36,6 +36,8 @@ private:
     /// The row with a blank cell filled, if it is then predicted to fit.
     std::optional<Predicted> filled_that_fits(TrainingRow const& filled, std::string assumption);
     Predicted predict_any(TrainingRow const& row, OpenCell cell);
+    /// The row with what is usual in a cell that it leaves blank.
+    Predicted with_usual(TrainingRow const& filled, OpenCell cell);
     Predicted predict_stated(TrainingRow const& row);
 
     CaseBuilder builder_;
