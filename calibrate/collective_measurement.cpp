@@ -1,6 +1,7 @@
 #include "calibrate/collective_measurement.hpp"
 
 #include "core/spec/hardware_catalog.hpp"
+#include "cost_models/link_words.hpp"
 
 #include <fmt/format.h>
 

@@ -3,32 +3,38 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/network_calibration.hpp"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace sextant {
 namespace {
 
-/// Efficiencies that a cluster file calls measured were measured on another machine than the one that borrows them.
-void forget_efficiencies(ScaleOutNetwork& network) {
+/// What a cluster file calls measured was measured on another machine than the one that borrows it.
+void forget_efficiencies(auto& network) {
     network.ring_efficiency.basis = Basis::assumed;
     network.all_to_all_efficiency.basis = Basis::assumed;
 }
 
 /// As no calibration names it: with the constants of classes alone.
 ClusterSpec by_class(ClusterSpec cluster) {
-    cluster.name.clear();
+    std::string const name = std::exchange(cluster.name, "");
     apply_network_calibrations(cluster, all_network_calibrations());
+    cluster.name = name;
     return cluster;
 }
 
-void take_intervals(NetworkModel& to, NetworkModel const& from, bool between_domains) {
-    std::erase_if(to.intervals, [&](NetworkInterval const& i) { return i.between_domains == between_domains; });
-    for (NetworkInterval const& interval : from.intervals)
-        if (interval.between_domains == between_domains) to.intervals.push_back(interval);
-    std::erase_if(to.corrections, [&](NetworkCorrection const& c) { return (c.domains > 1) == between_domains; });
+/// The network inside domains of one model with that between domains of another. Corrections over domains are of
+/// machines that have both.
+std::shared_ptr<NetworkModel const> put_together(NetworkModel inside, NetworkModel const& between) {
+    inside.out = between.out;
+    inside.out_part = between.out_part;
+    std::erase_if(inside.corrections, [](NetworkCorrection const& c) { return c.domains > 1; });
+    std::erase_if(inside.intervals, [](NetworkInterval const& i) { return i.between_domains; });
+    for (NetworkInterval const& interval : between.intervals)
+        if (interval.between_domains) inside.intervals.push_back(interval);
+    return std::make_shared<NetworkModel const>(std::move(inside));
 }
 
 bool is_nvlink(ScaleUpKind kind) { return kind == ScaleUpKind::switched || kind == ScaleUpKind::mesh; }
@@ -36,17 +42,15 @@ bool is_nvlink(ScaleUpKind kind) { return kind == ScaleUpKind::switched || kind 
 }  // namespace
 
 ClusterSpec const* cluster_with_network(std::string_view kind, AcceleratorProfile const& accelerator) {
-    ClusterSpec const* found = nullptr;
-    bool of_vendor = false;
+    ClusterSpec const* of_vendor = nullptr;
+    ClusterSpec const* of_any = nullptr;
     for (ClusterSpec const& cluster : all_clusters()) {
         if (!cluster.scale_out || cluster.scale_out->kind != kind) continue;
         if (cluster.accelerator.generation == accelerator.generation) return &cluster;
-        bool const same_vendor = cluster.accelerator.vendor == accelerator.vendor;
-        if (found != nullptr && (of_vendor || !same_vendor)) continue;
-        found = &cluster;
-        of_vendor = same_vendor;
+        if (of_vendor == nullptr && cluster.accelerator.vendor == accelerator.vendor) of_vendor = &cluster;
+        if (of_any == nullptr) of_any = &cluster;
     }
-    return found;
+    return of_vendor != nullptr ? of_vendor : of_any;
 }
 
 ClusterSpec with_network_of(ClusterSpec cluster, ClusterSpec const& other) {
@@ -55,38 +59,27 @@ ClusterSpec with_network_of(ClusterSpec cluster, ClusterSpec const& other) {
     if (!cluster.network_model) return cluster;
     ClusterSpec const borrowed = by_class(cluster);
     cluster.scale_out = borrowed.scale_out;
-    NetworkModel model = *cluster.network_model;
-    model.out = borrowed.network_model->out;
-    model.out_part = borrowed.network_model->out_part;
-    take_intervals(model, *borrowed.network_model, true);
-    cluster.network_model = std::make_shared<NetworkModel const>(std::move(model));
+    cluster.network_model = put_together(*cluster.network_model, *borrowed.network_model);
     return cluster;
 }
 
-std::optional<ClusterSpec> joined_otherwise(ClusterSpec cluster, ScaleUpKind kind, std::int64_t domain_size) {
-    ScaleUpNetwork const usual = cluster.scale_up;
-    ClusterSpec const* like = nullptr;
-    for (ClusterSpec const& other : all_clusters())
-        if (like == nullptr && other.scale_up.kind == kind &&
-            other.accelerator.generation == cluster.accelerator.generation)
-            like = &other;
-    if (like == nullptr) return std::nullopt;
-    cluster.scale_up = like->scale_up;
-    if (is_nvlink(kind) && is_nvlink(usual.kind)) cluster.scale_up.bandwidth = usual.bandwidth;
-    cluster.scale_up.quad_bandwidth.reset();
-    cluster.scale_up.ring_efficiency.basis = Basis::assumed;
-    cluster.scale_up.all_to_all_efficiency.basis = Basis::assumed;
-    cluster.domain_size = kind == ScaleUpKind::mesh ? domain_size : like->domain_size;
-    ClusterSpec joined = by_class(cluster);
-    joined.name = cluster.name;
-    if (cluster.network_model && joined.network_model) {
-        NetworkModel model = *joined.network_model;
-        model.out = cluster.network_model->out;
-        model.out_part = cluster.network_model->out_part;
-        take_intervals(model, *cluster.network_model, true);
-        joined.scale_out = cluster.scale_out;
-        joined.network_model = std::make_shared<NetworkModel const>(std::move(model));
-    }
+std::optional<ClusterSpec> joined_otherwise(ClusterSpec const& usual, ScaleUpKind kind, std::int64_t domain_size) {
+    auto const& all = all_clusters();
+    auto const like = std::find_if(all.begin(), all.end(), [&](ClusterSpec const& other) {
+        return other.scale_up.kind == kind && other.accelerator.generation == usual.accelerator.generation;
+    });
+    if (like == all.end() || !usual.network_model) return std::nullopt;
+    ClusterSpec joined = usual;
+    joined.scale_up = like->scale_up;
+    if (is_nvlink(kind) && is_nvlink(usual.scale_up.kind)) joined.scale_up.bandwidth = usual.scale_up.bandwidth;
+    // Links of pairs are those of the other machine's cards and boards.
+    joined.scale_up.pair_bandwidth.reset();
+    joined.scale_up.quad_bandwidth.reset();
+    forget_efficiencies(joined.scale_up);
+    joined.domain_size = kind == ScaleUpKind::mesh ? domain_size : like->domain_size;
+    joined = by_class(std::move(joined));
+    joined.scale_out = usual.scale_out;
+    joined.network_model = put_together(*joined.network_model, *usual.network_model);
     return joined;
 }
 

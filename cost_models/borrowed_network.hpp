@@ -2,8 +2,8 @@
 
 #include "core/spec/cluster_spec.hpp"
 
+#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace sextant {
@@ -19,6 +19,6 @@ ClusterSpec with_network_of(ClusterSpec cluster, ClusterSpec const& other);
 /// The same machine with its accelerators joined otherwise, with the constants of that class: NVLink by direct links
 /// where switches are usual and the other way round keeps its rate, PCIe is that of a shipped cluster of the same
 /// generation. Direct links join `domain_size` accelerators. Nothing: no profile says how fast that would be.
-std::optional<ClusterSpec> joined_otherwise(ClusterSpec cluster, ScaleUpKind kind, std::int64_t domain_size);
+std::optional<ClusterSpec> joined_otherwise(ClusterSpec const& usual, ScaleUpKind kind, std::int64_t domain_size);
 
 }  // namespace sextant

@@ -1,9 +1,9 @@
 #include "core/measurements/network_rate.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
-#include "core/words.hpp"
 #include "cost_models/borrowed_network.hpp"
 #include "cost_models/collective_row.hpp"
+#include "cost_models/link_words.hpp"
 
 #include <fmt/format.h>
 
@@ -14,49 +14,6 @@
 namespace sextant {
 namespace {
 
-struct UpWord {
-    std::string_view word;  ///< in the intra_link cell, lower case
-    ScaleUpKind kind;
-};
-
-/// The first word that is found decides; a cell with none of them says nothing of the kind.
-constexpr std::array up_words{UpWord{"nvswitch", ScaleUpKind::switched},
-                              UpWord{"nvl32", ScaleUpKind::switched},
-                              UpWord{"nvl36", ScaleUpKind::switched},
-                              UpWord{"nvl72", ScaleUpKind::switched},
-                              UpWord{"mesh", ScaleUpKind::mesh},
-                              UpWord{"all-to-all", ScaleUpKind::mesh},
-                              UpWord{"infinity fabric", ScaleUpKind::mesh},
-                              UpWord{"xgmi", ScaleUpKind::mesh},
-                              UpWord{"pcie", ScaleUpKind::pcie},
-                              UpWord{"torus", ScaleUpKind::torus}};
-
-/// What the inter_link cell says of the nodes of a rack, lower case.
-constexpr std::array rack_words{"nvlink", "nvswitch", "mnnvl", "nvl72"};
-
-/// What names reductions in the switches between nodes, lower case.
-constexpr std::array sharp_words{std::string_view("sharp"), std::string_view("collnet")};
-
-/// Whether the cells of links, lower case, say that the switch in a node adds nothing.
-bool says_without_nvls(std::string const& links) {
-    for (std::string_view const word : {"nvls off", "nvls=off", "nvls: off", "nvls=0", "nvls_enable=0", "nvls disabled",
-                                        "nvls disable", "no nvls", "without nvls", "nvls_enable: 0"})
-        if (has_word(links, word)) return true;
-    constexpr std::string_view algorithms = "nccl_algo=";
-    auto const at = links.find(algorithms);
-    if (at == std::string::npos) return false;
-    std::string_view const value = std::string_view(links).substr(at + algorithms.size());
-    return leaves_out_nvls(value.substr(0, value.find_first_of(" );")));
-}
-
-/// The network that the cell names, lower case; empty: none that is known.
-std::string_view network_in(std::string const& inter) {
-    if (std::string_view const kind = stated_network_kind(inter); !kind.empty()) return kind;
-    for (std::string_view const word : {"omni-path", "omnipath", "opa"})
-        if (has_word(inter, word)) return "omni-path";
-    return {};
-}
-
 /// What adapters carry that can carry both: the usual network of the device, where it is one of them.
 std::string_view network_of_adapters(ClusterSpec const& usual, CollectiveMachine& out) {
     bool const is_infiniband = usual.scale_out && usual.scale_out->kind == "infiniband";
@@ -64,22 +21,6 @@ std::string_view network_of_adapters(ClusterSpec const& usual, CollectiveMachine
     out.assumptions.push_back(
         fmt::format("adapters for InfiniBand and RoCE carry {}, as is usual for {}", kind, usual.accelerator.name));
     return kind;
-}
-
-/// Whether the cell says that the links of a rack join the nodes: NVLink goes before a network that is named with it.
-bool names_rack(std::string const& inter, std::string_view network) {
-    if (inter.starts_with(rack_words.front())) return true;
-    return network.empty() && std::any_of(rack_words.begin(), rack_words.end(),
-                                          [&](std::string_view word) { return inter.find(word) != std::string::npos; });
-}
-
-/// Whether the cell says that NVLink joins cards, which PCIe does otherwise.
-bool names_bridge(std::string const& intra) {
-    constexpr std::array bridges{std::string_view("nvlink"), std::string_view("bridge")};
-    constexpr std::array none{std::string_view("no nvlink"),      std::string_view("no bridge"),
-                              std::string_view("without nvlink"), std::string_view("without bridge"),
-                              std::string_view("nvlink off"),     std::string_view("nvlink disabled")};
-    return has_any(intra, bridges) && !has_any(intra, none);
 }
 
 /// Of clusters of cards that NVLink joins in pairs, those that have such links. Two without are none of the row's; more
@@ -251,9 +192,8 @@ ClusterSpec with_borrowed_network(ClusterSpec const& usual, std::string_view kin
     out.rate = NetworkRate::of_row;
     out.is_borrowed = true;
     out.assumptions.push_back(
-        fmt::format("{} at the stated rate, which no profile has with {}, with the constants of "
-                    "its class",
-                    kind, usual.accelerator.name));
+        fmt::format("{} at the stated rate, which no profile has with {}, with the constants of its class", kind,
+                    usual.accelerator.name));
     return cluster;
 }
 
@@ -326,35 +266,6 @@ void place_on_network(CollectiveMachineRow const& row, std::string_view network,
 
 }  // namespace
 
-std::optional<ScaleUpKind> stated_scale_up(std::string const& intra_link) {
-    std::string const intra = lower_case(intra_link);
-    for (UpWord const& word : up_words)
-        if (intra.find(word.word) != std::string::npos) return word.kind;
-    return std::nullopt;
-}
-
-bool leaves_out_nvls(std::string_view nccl_algo) {
-    std::string const all = lower_case(nccl_algo);
-    std::string_view list = all;
-    if (list.find(':') != std::string_view::npos) {
-        constexpr std::string_view function = "allreduce:";
-        auto const at = list.find(function);
-        if (at == std::string_view::npos) return false;
-        list = list.substr(at + function.size());
-        list = list.substr(0, list.find(';'));
-    }
-    bool const excludes = list.starts_with('^');
-    if (excludes) list.remove_prefix(1);
-    while (!list.empty()) {
-        auto const end = std::min(list.find(','), list.size());
-        std::string_view const name = list.substr(0, end);
-        if (excludes && name == "nvls") return true;
-        if (!excludes && name.starts_with("nvls")) return false;
-        list.remove_prefix(std::min(end + 1, list.size()));
-    }
-    return !excludes && !all.empty();
-}
-
 CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpec const* profile) {
     CollectiveMachine out;
     std::int64_t const ranks = row.nodes * row.gpus_per_node;
@@ -362,7 +273,7 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
     std::vector<ClusterSpec const*> const candidates =
         profile != nullptr ? std::vector<ClusterSpec const*>{profile} : clusters_of(row, borrowed, out);
     std::string const inter = lower_case(row.inter_link);
-    std::string_view network = network_in(inter);
+    std::string_view network = network_named(inter);
     bool const says_rack = row.nodes > 1 && names_rack(inter, network);
     bool const in_trays = row.nodes > 1 && are_trays_of_one_rack(row, inter, candidates);
     out.cluster = *candidates.front();
@@ -388,7 +299,7 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
         }
         place_on_network(row, network, out);
     }
-    if (out.group.domains > 1 && has_any(inter, sharp_words)) add_switch_reduction(*out.cluster.scale_out, out);
+    if (out.group.domains > 1 && names_switch_reduction(inter)) add_switch_reduction(*out.cluster.scale_out, out);
     if (says_without_nvls(lower_case(row.intra_link + " " + row.inter_link))) {
         out.without_reduction = out.cluster.scale_up.in_network_reduction_efficiency.has_value();
         out.cluster.scale_up.in_network_reduction_efficiency.reset();

@@ -48,10 +48,6 @@ CollectiveRow collective_row(RowCells const& row);
 /// Kind of collective by nccl-tests' name. @throws RowSkip.
 CollectiveKind collective_kind_of(std::string const& name);
 
-/// The kind of network in a node that a table's cell names ("NVLink4-NVSwitch", "PCIe 4.0"); nothing for one that
-/// names none ("NVLink3").
-std::optional<ScaleUpKind> stated_scale_up(std::string const& intra_link);
-
 /// Whether the rate between nodes is that of the profile, or another one that the row states.
 enum class NetworkRate : std::uint8_t { of_profile, of_row };
 
@@ -64,10 +60,6 @@ struct CollectiveMachine {
     bool without_reduction = false;  ///< in the switch, as the row says of a cluster that has it
     bool is_borrowed = false;        ///< no profile has the networks that the row names with its device
 };
-
-/// Whether these algorithms ("Ring", "^NVLS", "allreduce:tree,ring") are without NVLS for an all-reduce.
-/// Source: NCCL's user guide, NCCL_ALGO: a list, with ^ of those that are not used, since 2.24 by function.
-bool leaves_out_nvls(std::string_view nccl_algo);
 
 /// Looks for a cluster with this device whose networks are those the row names. `profile`: used instead of that.
 /// @throws RowSkip when there is none, or the network between nodes is not said.

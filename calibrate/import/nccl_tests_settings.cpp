@@ -1,6 +1,7 @@
 #include "calibrate/import/nccl_tests_settings.hpp"
 
 #include "calibrate/import/log_line.hpp"
+#include "cost_models/link_words.hpp"
 
 #include <algorithm>
 

@@ -129,13 +129,12 @@ std::string with_counts_apart(std::string_view text) {
 std::string_view stated_network_kind(std::string_view text) {
     constexpr double least_of_rdma = 200;  // Gbit/s of a port that TCP does not fill (assumed)
     std::string const words = with_counts_apart(lower_case(text));
-    for (KindWord const& known : kind_words) {
-        if (!has_word(words, known.word)) continue;
-        bool const is_tcp = known.kind != "ethernet" || words.find("tcp") != std::string::npos;
-        StatedNetworkRate const rate = is_tcp ? StatedNetworkRate{} : stated_network_rate(text);
-        return rate.of != RateOf::node && rate.gbps >= least_of_rdma ? "roce" : known.kind;
-    }
-    return {};
+    auto const known = std::find_if(kind_words.begin(), kind_words.end(),
+                                    [&](KindWord const& kind) { return has_word(words, kind.word); });
+    if (known == kind_words.end()) return {};
+    if (known->kind != "ethernet" || words.find("tcp") != std::string::npos) return known->kind;
+    StatedNetworkRate const rate = stated_network_rate(text);
+    return rate.of != RateOf::node && rate.gbps >= least_of_rdma ? "roce" : known->kind;
 }
 
 bool names_rdma_adapters(std::string_view text) {

@@ -3,10 +3,10 @@
 #include "core/is_one_of.hpp"
 #include "core/spec/device_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
-#include "core/spec/network_calibration.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
-#include "cost_models/collective_row.hpp"
+#include "cost_models/borrowed_network.hpp"
+#include "cost_models/link_words.hpp"
 #include "planner/validation/row_spelling.hpp"
 
 #include <fmt/format.h>
@@ -14,8 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
-#include <optional>
 #include <utility>
 
 namespace sextant {
@@ -45,35 +43,6 @@ std::vector<std::string> parts_of(std::string_view cell) {
     return parts;
 }
 
-/// The same machine with the network between nodes of another. Constants of the network that were fitted for that other
-/// machine are those of no machine here.
-ClusterSpec with_network_of(ClusterSpec cluster, ClusterSpec const& other) {
-    cluster.scale_out = other.scale_out;
-    if (!cluster.network_model || !other.network_model) return cluster;
-    NetworkModel model = *cluster.network_model;
-    model.out = other.network_model->out;
-    model.out_part = other.network_model->out_part;
-    model.out_part.basis = Basis::assumed;
-    model.out_part.range = CalibrationRange::by_class;
-    std::erase_if(model.corrections, [](NetworkCorrection const& correction) { return correction.domains > 1; });
-    std::erase_if(model.intervals, [](NetworkInterval const& interval) { return interval.between_domains; });
-    for (NetworkInterval const& interval : other.network_model->intervals)
-        if (interval.between_domains) model.intervals.push_back(interval);
-    cluster.network_model = std::make_shared<NetworkModel const>(std::move(model));
-    return cluster;
-}
-
-/// The first cluster whose network between nodes is of this kind, of those with the device's generation before others.
-ClusterSpec const* network_like(std::string_view kind, std::string const& generation) {
-    ClusterSpec const* found = nullptr;
-    for (ClusterSpec const& cluster : all_clusters()) {
-        if (!cluster.scale_out || cluster.scale_out->kind != kind) continue;
-        if (cluster.accelerator.generation == generation) return &cluster;
-        if (found == nullptr) found = &cluster;
-    }
-    return found;
-}
-
 /// With the kind of network that the row names.
 void set_kind(LinkedCluster& out, std::string_view kind) {
     if (kind.empty() || out.cluster.scale_out->kind == kind) return;
@@ -83,7 +52,7 @@ void set_kind(LinkedCluster& out, std::string_view kind) {
             out.cluster = cluster;
             return;
         }
-    if (ClusterSpec const* const other = network_like(kind, out.cluster.accelerator.generation)) {
+    if (ClusterSpec const* const other = cluster_with_network(kind, out.cluster.accelerator)) {
         out.assumptions.push_back(fmt::format("{} between nodes as in {}: no profile has it with {}", kind, other->name,
                                               out.cluster.accelerator.name));
         out.cluster = with_network_of(std::move(out.cluster), *other);

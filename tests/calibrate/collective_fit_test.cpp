@@ -409,6 +409,25 @@ TEST_CASE("collective_measurements: what two reach over links of their own says 
     CHECK_THAT(measured(2).skipped.at(0).first, Catch::Contains("pair_efficiency of the cluster file"));
 }
 
+TEST_CASE("collective_measurements: rows on networks that no profile has with their device are of no machine") {
+    auto const read = [](char const* gpu, char const* inter, ClusterSpec const* cluster) {
+        CollectiveRow row;
+        row.machine = {.gpu = gpu, .intra_link = "", .inter_link = inter, .nodes = 2, .gpus_per_node = 8};
+        row.collective = "all_reduce";
+        row.nranks = 16;
+        row.bytes = 1 * units::MiB;
+        row.measured = 100 * us;
+        return collective_measurements(std::vector{row}, cluster);
+    };
+    auto const borrowed = read("MI300X", "4x200G Slingshot-11", nullptr);
+    CHECK(borrowed.rows.empty());
+    REQUIRE(borrowed.skipped.size() == 1);
+    CHECK_THAT(borrowed.skipped.front().first, contains("which no profile has with mi300x"));
+    CHECK(read("MI300X", "8x400G RoCE", nullptr).rows.size() == 1);
+    ClusterSpec const own = find_cluster("mi300x", "test");
+    CHECK(read("MI300X", "4x200G Slingshot-11", &own).rows.size() == 1);
+}
+
 TEST_CASE("collective_measurements: rows of another device, or joined otherwise, are none of a cluster") {
     auto const taken = [](char const* cluster, char const* gpu, char const* link) {
         ClusterSpec const own = find_cluster(cluster, "test");

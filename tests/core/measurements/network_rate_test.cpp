@@ -71,6 +71,12 @@ TEST_CASE("network kind: words in any spelling, with a count or a rate before th
                                      {"GPUDirect-TCPX", "ethernet"},
                                      {"tcpxo", "ethernet"},
                                      {"100GbE", "ethernet"},
+                                     {"8x400GbE", "roce"},
+                                     {"200GbE", "roce"},
+                                     {"8x400GbE TCP", "ethernet"},
+                                     {"Ethernet 1600 Gbps per node", "ethernet"},
+                                     {"8x400G Thor2", "roce"},
+                                     {"8x400G Pollara", "roce"},
                                      {"Slingshot-11", "slingshot"},
                                      {"DCN", "dcn"},
                                      {"Omni-Path", ""},
@@ -87,5 +93,18 @@ TEST_CASE("network rate: texts without one state none") {
           "NVLink (single rack)", "8 GPUs, GDR", "unknown (badly tuned fabric)", "10Gb/25Gb/100Gb Ethernet"}) {
         INFO(text);
         CHECK(stated_network_rate(text).gbps == 0);
+    }
+}
+
+TEST_CASE("network kind: adapters that carry InfiniBand and RoCE name neither") {
+    for (char const* text :
+         {"8x CX7 400G", "2xBF3 400Gbps", "4 x 200 Gbps RDMA per node", "ConnectX-6", "BlueField-3"}) {
+        INFO(text);
+        CHECK(names_rdma_adapters(text));
+        CHECK(stated_network_kind(text).empty());
+    }
+    for (char const* text : {"", "NVLink", "100G", "unknown (badly tuned fabric)", "EFA"}) {
+        INFO(text);
+        CHECK_FALSE(names_rdma_adapters(text));
     }
 }
