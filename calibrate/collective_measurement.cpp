@@ -55,6 +55,7 @@ public:
             if (!row.measured) throw RowSkip("no time is stated");
             auto const machine = machine_of(row.machine);
             if (machine->group.size < 2) throw RowSkip("over one rank: nothing is communicated");
+            if (is_reduce(row.collective)) throw RowSkip("reduce is priced as a broadcast, of which it says nothing");
             if (machine->is_borrowed)
                 throw RowSkip(machine->assumptions.front() + ": name a cluster file that has it (--cluster)");
             if (machine->group.bridged)

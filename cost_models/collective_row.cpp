@@ -80,8 +80,11 @@ CollectiveKind collective_kind_of(std::string const& name) {
     std::string const letters = letters_and_digits(name);
     for (CollectiveKind const kind : kinds)
         if (letters == letters_and_digits(name_of(kind))) return kind;
+    if (is_reduce(name)) return CollectiveKind::broadcast;
     throw RowSkip(fmt::format("no model of the collective '{}'", name.substr(0, 40)));
 }
+
+bool is_reduce(std::string_view collective) { return letters_and_digits(collective) == "reduce"; }
 
 void CollectiveRow::add_time(Seconds time) {
     if (measured) slower = std::max({time, *measured, slower.value_or(time)});

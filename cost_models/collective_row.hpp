@@ -45,8 +45,12 @@ struct CollectiveRow {
 /// contradicts.
 CollectiveRow collective_row(RowCells const& row);
 
-/// Kind of collective by nccl-tests' name. @throws RowSkip.
+/// Kind of collective by nccl-tests' name; of a reduce a broadcast. @throws RowSkip.
 CollectiveKind collective_kind_of(std::string const& name);
+
+/// Whether it is a reduce, which is priced as a broadcast: the same chain the other way round, with as many steps and
+/// bytes, and as much of each on the wire as nccl-tests counts (bus factor 1).
+bool is_reduce(std::string_view collective);
 
 /// Whether the rate between nodes is that of the profile, or another one that the row states.
 enum class NetworkRate : std::uint8_t { of_profile, of_row };

@@ -66,7 +66,8 @@ GroupPlacement first_accelerators(std::int64_t accelerators, ClusterSpec const& 
 }
 
 CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
-    CollectiveKind const kind = collective_kind_from(o.kind, "--kind");
+    bool const reduces = o.kind == "reduce";
+    CollectiveKind const kind = reduces ? CollectiveKind::broadcast : collective_kind_from(o.kind, "--kind");
     if (o.gpus < 2 || o.gpus > most_gpus) throw InputError("--gpus: {} (2 to {})", o.gpus, most_gpus);
     CollectiveReport report{.cluster = cluster, .shape = collective_shape(cluster, kind, o.gpus, "--gpus")};
     report.network = network_mode_from(o.network, "--network");
@@ -97,6 +98,7 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
         report.basis += "; no sizes as large as the largest";
     if (model != nullptr && group.domains > 1 && group.ranks_per_domain > 1 && model->up_part.basis == Basis::assumed)
         report.basis += "; what stays inside a domain: assumed";
+    if (reduces) report.basis += "; of a broadcast, which is a reduce the other way round";
     return report;
 }
 
@@ -162,7 +164,8 @@ Action describe(CLI::App& app, CommandContext& context) {
         ->option_text("N");
     app.add_option(
            "--kind", o->kind,
-           "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast or send-receive (default: all-reduce)")
+           "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-receive, or reduce, which is priced "
+           "as a broadcast (default: all-reduce)")
         ->option_text("KIND");
     app.add_option("--bytes", o->sizes,
                    "buffer as nccl-tests counts it, without a unit in bytes; a list asks for each (default: 1 GiB)")

@@ -103,6 +103,7 @@ ScoredRow CollectivePredictor::predict(RowCells const& cells) {
         p.measured_time = row.measured;
         if (row.measured) p.time_reason = why_not_scored(row, *machine, kind);
         p.assumptions = machine->assumptions;
+        if (is_reduce(row.collective)) p.assumptions.emplace_back("reduce as long as a broadcast");
         if (auto const& model = machine->cluster.network_model) {
             TimeFactors const factors = interval_of(*model, kind, machine->group, row.bytes);
             p.interval = {.low = factors.low, .high = factors.high};

@@ -410,10 +410,11 @@ TEST_CASE("collective_measurements: what two reach over links of their own says 
 }
 
 TEST_CASE("collective_measurements: rows on networks that no profile has with their device are of no machine") {
-    auto const read = [](char const* gpu, char const* inter, ClusterSpec const* cluster) {
+    auto const read = [](char const* gpu, char const* inter, ClusterSpec const* cluster,
+                         char const* collective = "all_reduce") {
         CollectiveRow row;
         row.machine = {.gpu = gpu, .intra_link = "", .inter_link = inter, .nodes = 2, .gpus_per_node = 8};
-        row.collective = "all_reduce";
+        row.collective = collective;
         row.nranks = 16;
         row.bytes = 1 * units::MiB;
         row.measured = 100 * us;
@@ -426,6 +427,9 @@ TEST_CASE("collective_measurements: rows on networks that no profile has with th
     CHECK(read("MI300X", "8x400G RoCE", nullptr).rows.size() == 1);
     ClusterSpec const own = find_cluster("mi300x", "test");
     CHECK(read("MI300X", "4x200G Slingshot-11", &own).rows.size() == 1);
+    // Nor are times of a reduce those of the broadcast that it is priced as.
+    CHECK(read("MI300X", "8x400G RoCE", nullptr, "reduce").rows.empty());
+    CHECK(read("MI300X", "8x400G RoCE", nullptr, "broadcast").rows.size() == 1);
 }
 
 TEST_CASE("collective_measurements: rows of another device, or joined otherwise, are none of a cluster") {

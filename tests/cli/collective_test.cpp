@@ -178,6 +178,8 @@ TEST_CASE("collective: bad input is refused with what is allowed", "[INV-11]") {
     check_refused({"collective", "-c", "h100-sxm"}, "--gpus");
     for (char const* gpus : {"1", "0", "-8", "65537", "9223372036854775807", "8x"})
         check_refused({"collective", "-c", "h100-sxm", "-n", gpus}, "--gpus");
+    CHECK_THAT(run_sextant(on_h100 + Arguments{"--kind", "reduce"}).out,
+               contains("broadcast over") && contains("of a broadcast, which is a reduce the other way round"));
     check_refused(on_h100 + Arguments{"--kind", "allreduce"}, "--kind", "did you mean 'all-reduce'");
     check_refused(on_h100 + Arguments{"--algorithm", "rings"}, "--algorithm", "did you mean 'ring'");
     check_refused(on_h100 + Arguments{"--algorithm", "torus"}, "--algorithm", "torus cannot run", "32 ranks");

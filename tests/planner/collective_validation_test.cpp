@@ -389,9 +389,23 @@ TEST_CASE("collective rows: an unknown device, link or network is a skip, not a 
           "no profile for h100-sxm with slingshot between nodes (state its rate in inter_link, as '8x400G RoCE')");
     CHECK(predicted("L40S,1,8,4,PCIe Gen4,none", "all_reduce,8,1,1,1,1,1,1").skip_reason ==
           "nranks is not nodes times gpus_per_node");
-    CHECK(predicted("L40S,1,4,4,PCIe Gen4,none", "reduce,8,1,1,1,1,1,1").skip_reason ==
-          "no model of the collective 'reduce'");
+    CHECK(predicted("L40S,1,4,4,PCIe Gen4,none", "scan,8,1,1,1,1,1,1").skip_reason ==
+          "no model of the collective 'scan'");
     CHECK(predicted("L40S,1,4,4,PCIe Gen4,none", "all_reduce,0,1,1,1,1,1,1").skip_reason == "size_bytes is zero");
+}
+
+TEST_CASE("collective rows: a reduce is as long as a broadcast, and says so") {
+    for (std::string const on : {"L40S,1,4,4,PCIe Gen4,none", "H100,4,8,32,,8x400G IB NDR"})
+        for (std::string const size : {"8", "1M", "1G"}) {
+            RowPrediction const reduce = predicted(on, "reduce," + size + ",100000,,,,,");
+            REQUIRE(reduce.time);
+            CHECK(reduce.time == predicted(on, "Broadcast," + size + ",100000,,,,,").time);
+            CHECK(std::count(reduce.assumptions.begin(), reduce.assumptions.end(), "reduce as long as a broadcast") ==
+                  1);
+        }
+    // Its bus bandwidth is that of the algorithm.
+    CHECK(predicted("H100,1,8,8,,none", "Reduce,8000000,,,100,,,").measured_time->in(units::us) == Approx(80));
+    CHECK(predicted("H100,1,8,8,,none", "broadcast,8000000,,,100,,,").assumptions.empty());
 }
 
 TEST_CASE("collective rows: the prediction is the closed form's, the measurement the lesser time") {
