@@ -216,12 +216,15 @@ TEST_CASE("nccl-tests log: a device that one name lists again is of another host
 }
 
 TEST_CASE("nccl-tests log: programs without a model are named, not taken for others") {
-    for (std::string const program : {"reduce", "gather", "scatter", "hypercube"})
+    for (std::string const program : {"gather", "scatter", "hypercube"})
         CHECK(read("./" + program + "_perf -b 8\n" + ranks + sizes, "x.out").collective == program);
     CHECK(read(std::string(ranks) + sizes, "run2_all_reduce_perf.log").collective == "all_reduce");
     for (char const* name : {"rccl_all_reduce_perf.log", "nccl_all_reduce_perf.log", "mi300x_all_reduce_perf.log"})
         CHECK(read(std::string(ranks) + sizes, name).collective == "all_reduce");
-    CHECK(read(std::string(ranks) + sizes, "rccl_reduce_perf.log").collective == "reduce");
+    // The sizes are an all-reduce's, which the name says they are not.
+    CHECK_THROWS_WITH(read(std::string("./reduce_perf -b 8\n") + ranks + sizes, "x.out"),
+                      contains("as of reduce over"));
+    CHECK_THROWS_WITH(read(std::string(ranks) + sizes, "rccl_reduce_perf.log"), contains("as of reduce over"));
     CHECK(read(std::string(ranks) + sizes, "all_shuffle_perf.log").collective == "all_shuffle");
 }
 
