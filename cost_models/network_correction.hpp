@@ -39,7 +39,7 @@ struct TimeFactors {
 inline constexpr TimeFactors assumed_collective_factors{.low = 0.5, .high = 2};
 
 /// That of the range and size; where the model has none for the range, the widest it has; where it has none at all,
-/// and on bridges of pairs, `assumed`: half and twice.
+/// and on bridges of pairs, `assumed`: half and twice. Exchanges between domains that nobody measured may take half.
 TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes);
 
 }  // namespace sextant

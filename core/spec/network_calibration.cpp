@@ -58,9 +58,19 @@ bool has_efficiencies_of(NetworkScope const& scope, ClusterSpec const& cluster) 
     return scope.vendor.empty() || scope.vendor == cluster.accelerator.vendor;
 }
 
-void set_efficiency(Sourced<double>& value, double fitted, NetworkModel::Part const& part) {
-    if (part.range == CalibrationRange::by_class && is_known(value)) return;
-    value = {fitted, part.basis, "network calibration " + part.calibration};
+/// Both efficiencies of one of the two networks, to what was fitted. What the rows of a fit say nothing of goes before
+/// nothing that is known of exchanges; what rings reach belongs together with what trees do, which rows do say.
+void set_efficiencies(auto& network, auto const& section, NetworkModel::Part& part) {
+    auto const set = [&](Sourced<double>& value, double fitted, std::string_view key) {
+        Basis const basis = section.is_assumed(key) ? Basis::assumed : part.basis;
+        value = {fitted, basis, "network calibration " + part.calibration};
+    };
+    bool const by_class = part.range == CalibrationRange::by_class;
+    if (!by_class || !is_known(network.ring_efficiency)) set(network.ring_efficiency, section.constants.ring, "ring");
+    bool const assumed = section.is_assumed("exchange");
+    if (is_known(network.all_to_all_efficiency) && (by_class || assumed)) return;
+    set(network.all_to_all_efficiency, section.constants.exchange, "exchange");
+    part.exchange_is_assumed = assumed;
 }
 
 /// What a class says of reductions in the switch gives way to the cluster file's bus bandwidth of a whole domain, where
@@ -105,11 +115,8 @@ void apply(ClusterSpec& cluster, NetworkCalibration const* own, std::span<Networ
     model->up_part = part_of(*chosen.calibration, chosen.range);
     if (chosen.range == CalibrationRange::by_class) keep_known_reduction(model->up, cluster);
     take_rest(*model, *chosen.calibration, chosen.range, Network::scale_up);
-    if (chosen.range != CalibrationRange::by_class ||
-        has_efficiencies_of(chosen.calibration->scale_up->scope, cluster)) {
-        set_efficiency(up.ring_efficiency, model->up.ring, model->up_part);
-        set_efficiency(up.all_to_all_efficiency, model->up.exchange, model->up_part);
-    }
+    if (chosen.range != CalibrationRange::by_class || has_efficiencies_of(chosen.calibration->scale_up->scope, cluster))
+        set_efficiencies(up, *chosen.calibration->scale_up, model->up_part);
     if (cluster.scale_out) {
         ScaleOutNetwork& out = *cluster.scale_out;
         auto const far =
@@ -118,8 +125,7 @@ void apply(ClusterSpec& cluster, NetworkCalibration const* own, std::span<Networ
             model->out = far.calibration->scale_out->constants;
             model->out_part = part_of(*far.calibration, far.range);
             take_rest(*model, *far.calibration, far.range, Network::scale_out);
-            set_efficiency(out.ring_efficiency, model->out->ring, model->out_part);
-            set_efficiency(out.all_to_all_efficiency, model->out->exchange, model->out_part);
+            set_efficiencies(out, *far.calibration->scale_out, model->out_part);
         }
     }
     cluster.network_model = std::move(model);

@@ -6,6 +6,7 @@
 #include "core/spec/network_constants.hpp"
 #include "core/spec/sourced.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -40,6 +41,11 @@ struct NetworkSection {
     NetworkScope scope;
     Constants constants;
     std::vector<ConstantNote> notes;
+    /// Whether the rows say nothing of a constant. One without a note was stated by somebody.
+    [[nodiscard]] bool is_assumed(std::string_view key) const {
+        return std::any_of(notes.begin(), notes.end(),
+                           [&](ConstantNote const& note) { return note.key == key && note.basis == Basis::assumed; });
+    }
 };
 
 /// A size at which the library's choice of algorithm and protocol takes it off the smooth curve.
@@ -128,7 +134,8 @@ struct NetworkModel {
         std::string calibration;  ///< name
         Basis basis = Basis::assumed;
         CalibrationRange range = CalibrationRange::by_class;
-        bool changed = false;  ///< since: its rate or domain is another one, which nobody measured
+        bool changed = false;              ///< since: its rate or domain is another one, which nobody measured
+        bool exchange_is_assumed = false;  ///< what large exchanges reach: neither the rows nor the cluster file say it
     };
     Part up_part;
     Part out_part;
@@ -145,7 +152,8 @@ bool name_each_network(std::span<NetworkCalibration const> calibrations, Cluster
 /// Gives `cluster` its network model: the first calibration that names it, else the first of its class, for each of its
 /// two networks, and sets its efficiencies to what was fitted. A cluster whose scale-up network no calibration is for
 /// (a torus) keeps the plain model. When only the class is known, efficiencies of a cluster file stay that it calls
-/// measured or fitted, and all those of a machine that is not one of those whose efficiencies the class has.
+/// measured or fitted (of exchanges also where the fit has no rows of them), and all those of a machine that is not one
+/// of those whose efficiencies the class has.
 void apply_network_calibrations(ClusterSpec& cluster, std::span<NetworkCalibration const> calibrations);
 
 /// The same with one more that goes before all others, whatever it names.

@@ -384,6 +384,33 @@ TEST_CASE("correction_of: full domains say nothing of a group that does not fill
         CHECK(correction_of(all, CollectiveKind::all_reduce, place_group(ranks, 1, 8)) == nullptr);
 }
 
+TEST_CASE("interval_of: exchanges between domains that nobody measured may take half of the time") {
+    NetworkModel model;
+    model.up_part.range = model.out_part.range = CalibrationRange::outside;
+    for (bool const between : {false, true})
+        model.intervals.push_back(
+            {.range = CalibrationRange::outside, .between_domains = between, .from = {}, .low = 0.8, .high = 1.4});
+    auto const factors = [&](CollectiveKind kind, std::int64_t ranks) {
+        return interval_of(model, kind, place_group(ranks, 1, 8), 64 * units::MiB);
+    };
+    constexpr auto exchange = CollectiveKind::all_to_all;
+    CHECK(factors(exchange, 16).low == 0.8);
+    model.out_part.exchange_is_assumed = true;
+    CHECK(factors(exchange, 16).low == 0.5);
+    CHECK(factors(exchange, 16).high == 1.4);
+    CHECK(factors(exchange, 8).low == 0.8);
+    CHECK(factors(CollectiveKind::all_reduce, 16).low == 0.8);
+    for (NetworkInterval& interval : model.intervals)
+        interval.low = 0.3;
+    CHECK(factors(exchange, 16).low == 0.3);
+    for (NetworkInterval& interval : model.intervals)
+        interval.low = 0.8;
+    model.corrections = {
+        {.kind = exchange, .ranks_per_domain = 8, .domains = 2, .log2_bytes = {3, 30}, .log_factor = {0, 0}}};
+    CHECK(factors(exchange, 16).low == 0.8);
+    CHECK(factors(exchange, 32).low == 0.8);
+}
+
 TEST_CASE("interval_of: the band of the range and size, else the widest") {
     NetworkModel model;
     model.up_part.range = CalibrationRange::outside;

@@ -203,6 +203,34 @@ TEST_CASE("network model: what a cluster file measured stays when only the class
                     InputError);
 }
 
+TEST_CASE("network model: what is known of exchanges goes before a calibration that has no rows of them") {
+    NetworkCalibration own = shipped("h100-infiniband");
+    REQUIRE(own.scale_out->is_assumed("exchange"));
+    REQUIRE_FALSE(own.scale_out->is_assumed("ring"));
+    auto const applied = [&](Basis basis) {
+        ClusterSpec mine = fixtures::cluster();
+        mine.scale_out->ring_efficiency = {0.5, basis, "own log"};
+        mine.scale_out->all_to_all_efficiency = {0.9, basis, "own log"};
+        apply_network_calibration(mine, own, all_network_calibrations());
+        CHECK(mine.scale_out->ring_efficiency.value == own.scale_out->constants.ring);
+        CHECK(mine.scale_out->ring_efficiency.basis == Basis::fitted);
+        return mine;
+    };
+    ClusterSpec const known = applied(Basis::measured);
+    CHECK(known.scale_out->all_to_all_efficiency.value == 0.9);
+    CHECK(known.scale_out->all_to_all_efficiency.basis == Basis::measured);
+    CHECK_FALSE(known.network_model->out_part.exchange_is_assumed);
+    ClusterSpec const guessed = applied(Basis::assumed);
+    CHECK(guessed.scale_out->all_to_all_efficiency.value == own.scale_out->constants.exchange);
+    CHECK(guessed.scale_out->all_to_all_efficiency.basis == Basis::assumed);
+    CHECK(guessed.network_model->out_part.exchange_is_assumed);
+    for (ConstantNote& note : own.scale_out->notes)
+        note.basis = Basis::fitted;
+    CHECK(applied(Basis::measured).scale_out->all_to_all_efficiency.value == own.scale_out->constants.exchange);
+    for (char const* name : {"mi300x", "mi325x", "mi350x", "mi355x"})
+        CHECK(find_cluster(name, "test").scale_out->all_to_all_efficiency.value == 0.92);
+}
+
 TEST_CASE("network model: a known bus bandwidth of the switch is that of a whole domain when only the class is known") {
     for (Basis const basis : {Basis::measured, Basis::fitted, Basis::assumed}) {
         ClusterSpec mine = fixtures::cluster();
