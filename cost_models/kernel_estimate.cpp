@@ -71,6 +71,15 @@ void keep_within_bandwidth(KernelEstimate& estimate, Bytes least_read, KernelRat
     keep_above(estimate, least_read.base() / (rates.bandwidth * most_of_bandwidth) * units::s);
 }
 
+/// Whether what a decode reads comes from memory: nothing is cached, or hardly any of it could be. Not where the
+/// device's own table says otherwise (the A100's), which devices of its class must not repeat.
+bool reads_memory(DecodeAttention const& shape, CacheState cache, KernelChoice const& choice,
+                  KernelRates const& rates) {
+    constexpr double hardly = 8;  // caches that it fills
+    if (cache == CacheState::cold) return true;
+    return !choice.of_device() && cache_bytes(shape).base() > hardly * rates.cache;
+}
+
 /// Weights of a product, which come from memory where nothing is cached.
 Bytes weight_bytes(GemmShape const& shape, GemmFormat const& format) {
     return format.right * static_cast<double>(shape.groups * shape.n) * static_cast<double>(shape.k) * units::B;
@@ -267,7 +276,9 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
     Seconds const time = prefill_model(shape, rates, choice.constants(), scaled);
     KernelEstimate out = finish(time, choice, prefill_coordinates(shape));
     if (training) out.time = time;  // the residual belongs to the measured kernel
-    if (out.support == KernelSupport::measured && attended_keys(shape) < shape.keys) {  // no fit has rows of windows
+    // No fit has rows of windows, or of queries after a past.
+    bool const is_unlike_rows = attended_keys(shape) < shape.keys || shape.past > 0;
+    if (out.support == KernelSupport::measured && is_unlike_rows) {
         out.support = KernelSupport::extended;
         out.factors = choice.fit->outside;
     }
@@ -301,7 +312,7 @@ KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view va
             out.time = std::min(out.time, estimate(more).time);
         }
     }
-    if (cache == CacheState::cold) keep_within_bandwidth(out, cache_bytes(shape), rates);
+    if (reads_memory(shape, cache, choice, rates)) keep_within_bandwidth(out, cache_bytes(shape), rates);
     return out;
 }
 
@@ -326,7 +337,7 @@ KernelEstimate estimate_latent_decode(LatentDecode const& latent, std::string_vi
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
     KernelEstimate out = finish(decode_model(shape, rates, choice.constants(), cache, DecodeSharing::grouped), choice,
                                 decode_coordinates(shape, DecodeSharing::grouped));
-    if (cache == CacheState::cold) keep_within_bandwidth(out, cache_bytes(shape), rates);
+    if (reads_memory(shape, cache, choice, rates)) keep_within_bandwidth(out, cache_bytes(shape), rates);
     double const flops = 2.0 * static_cast<double>(latent.batch * latent.keys * latent.heads) *
                          static_cast<double>(2 * latent.kv_rank + latent.rope_head_dim);
     double const peak = accelerator.peak_of(two_byte_precision(accelerator)).value.base() *

@@ -258,6 +258,40 @@ TEST_CASE("estimate_decode: a step that finds nothing in the cache reads no fast
     }
 }
 
+TEST_CASE("estimate_decode: keys and values of many caches come from memory, whatever ran before") {
+    DecodeAttention const large = step(64, 32, 8, 65536);
+    DecodeAttention const small = step(1, 32, 8, 2048);
+    for (char const* const name : {"a800-sxm-80gb", "a100-pcie-80gb", "h800-sxm", "gb200"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        auto const estimate = [&](DecodeAttention const& shape, CacheState cache) {
+            return estimate_decode(shape, "bf16/bf16", device, cache, GroupedHeads::shared);
+        };
+        CAPTURE(name);
+        KernelEstimate const hot = estimate(large, CacheState::hot);
+        CHECK(cache_bytes(large) / (hot.time * hot.factors.low) < 0.96 * device.memory_bandwidth.value);
+        CHECK(estimate(small, CacheState::hot).least < estimate(small, CacheState::cold).least);
+    }
+    // What its own table says stands beside the rows of that table.
+    AcceleratorProfile const own = find_accelerator("a100-sxm-80gb", "test");
+    CHECK(cache_bytes(large) / estimate_decode(large, "bf16/bf16", own, CacheState::hot, GroupedHeads::shared).time >
+          own.memory_bandwidth.value);
+}
+
+TEST_CASE("estimate_prefill: what comes after a past is like no row of a table") {
+    for (char const* const name : {"a100-sxm-80gb", "h100-sxm", "b200-sxm"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        Attention chunk = sequences(1, 32, 4096);
+        KernelEstimate const whole = estimate_prefill(chunk, "bf16/bf16", device, {});
+        chunk.past = 2048;
+        chunk.queries -= chunk.past;
+        KernelEstimate const later = estimate_prefill(chunk, "bf16/bf16", device, {});
+        CAPTURE(name);
+        CHECK(whole.support == KernelSupport::measured);
+        CHECK(later.support == KernelSupport::extended);
+        CHECK(later.factors.high / later.factors.low > whole.factors.high / whole.factors.low);
+    }
+}
+
 TEST_CASE("estimate_prefill: devices of a measured one's generation are as far from their peak as it is") {
     Attention shape = sequences(4, 32, 4096);
     shape.kv_heads = 8;
