@@ -292,6 +292,18 @@ TEST_CASE("estimate_prefill: what comes after a past is like no row of a table")
     }
 }
 
+TEST_CASE("attention of GB200 and GB300 is as quick as B200's, whose products are as quick") {
+    Attention shape = sequences(1, 64, 16384);
+    for (AttentionLibrary const library : {AttentionLibrary::serving, AttentionLibrary::training}) {
+        auto const seconds = [&](char const* name) {
+            PrefillUse const use{.library = library};
+            return estimate_prefill(shape, "bf16/bf16", find_accelerator(name, "test"), use).time.base();
+        };
+        for (char const* const name : {"gb200", "gb300"})
+            CHECK(seconds(name) == Approx(seconds("b200-sxm")).epsilon(0.05));
+    }
+}
+
 TEST_CASE("estimate_prefill: devices of a measured one's generation are as far from their peak as it is") {
     Attention shape = sequences(4, 32, 4096);
     shape.kv_heads = 8;
