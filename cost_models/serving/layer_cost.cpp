@@ -71,11 +71,12 @@ LatentDecode latent_read(AttentionSpec const& a, DecodeAttention const& read) {
 /// were fitted there. On Blackwell NCCL's small messages take half as long again (two logs), those kernels do not: a
 /// sum is what it would be on an H100, at most. Empty for other machines.
 CollectiveCurve reduce_of_hopper(ClusterSpec const& cluster, GroupPlacement const& ranks) {
-    ClusterSpec const* const hopper = known_cluster("h100-sxm");
     bool const is_newer =
         cluster.accelerator.generation == "blackwell" && cluster.scale_up.kind == ScaleUpKind::switched;
-    if (!is_newer || ranks.domains > 1 || ranks.size > hopper->domain_size) return {};
-    return collective_curve(*hopper, CollectiveKind::all_reduce, place_group(ranks.size, 1, *hopper));
+    if (!is_newer || ranks.domains > 1) return {};
+    ClusterSpec const hopper = find_cluster("h100-sxm", "reduce_of_hopper");
+    if (ranks.size > hopper.domain_size) return {};
+    return collective_curve(hopper, CollectiveKind::all_reduce, place_group(ranks.size, 1, hopper));
 }
 
 }  // namespace

@@ -1815,7 +1815,7 @@ class _Collective(Command):
         *,
         cluster: File | None = None,
         gpus: Value | None = None,
-        kind: Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive"] | str | Sequence[str] | None = None,
+        kind: Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive", "reduce"] | str | Sequence[str] | None = None,
         bytes: Value | None = None,
         algorithm: Value | None = None,
         network: Literal["fair", "ideal"] | str | Sequence[str] | None = None,
@@ -1828,7 +1828,7 @@ class _Collective(Command):
 
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators that take part, the first ones of the cluster
-            kind: all-reduce, all-gather, reduce-scatter, all-to-all, broadcast or send-receive (default: all-reduce)
+            kind: all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-receive, or reduce, which is priced as a broadcast (default: all-reduce)
             bytes: buffer as nccl-tests counts it, without a unit in bytes; a list asks for each (default: 1 GiB)
             algorithm: one algorithm (default: all that do this kind)
             network: fair: flows that meet on a link share it; ideal: each has its links for itself (default: fair)
