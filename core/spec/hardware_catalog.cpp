@@ -148,7 +148,12 @@ ClusterSpec unchanged_cluster(std::string const& name, std::string_view where) {
 
 FrameworkProfile unchanged_framework(std::string const& name, std::string_view where) {
     static ReadOnce<FrameworkProfile> shipped(embedded_frameworks(), framework_folder, read_framework);
-    if (name.ends_with(".json")) return read_framework(ObjectReader(JsonDocument::from_file(name)));
+    if (name.ends_with(".json")) {
+        FrameworkProfile own = read_framework(ObjectReader(JsonDocument::from_file(name)));
+        if (!own.family.empty())
+            own.family = find_called(all_frameworks(), own.family, name + ": family", "framework").name;
+        return own;
+    }
     if (auto found = shipped.find(name)) return std::move(*found);
     return find_called(all_frameworks(), name, where, "framework");
 }

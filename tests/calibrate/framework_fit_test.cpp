@@ -107,6 +107,8 @@ TEST_CASE("fit_framework: what is known of a host otherwise holds where no step 
     auto const known = known_otherwise("megatron");
     REQUIRE(known.size() == 6);
     CHECK(known_otherwise("nanotron").empty());
+    REQUIRE(known_otherwise("maxtext").size() == 1);  // which has no host between its layers
+    CHECK(known_otherwise("maxtext").front().value < 0.1 * 8.4e-3 / 3);
     FrameworkProfile profile = world.start;
     profile.timing = fit_framework(world.start, world.pointers(), options, known).timing;
     auto const floors = [&](char const* generation) {

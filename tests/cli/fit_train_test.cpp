@@ -256,5 +256,10 @@ TEST_CASE("calibrate fit --train: times in another unit are left out, and a prof
     INFO(again.err);
     REQUIRE(again.code == 0);
     CHECK(find_framework(scratch.path("b.json"), "test").name == "ours");
+    CHECK(is_framework(find_framework(scratch.path("b.json"), "test"), "fsdp"));
+    own.replace(own.find("\"family\": \"fsdp\""), 16, "\"family\": \"fsdb\"");
+    write_text_file(scratch.path("typo.json"), own);
+    CHECK_THROWS_WITH(find_framework(scratch.path("typo.json"), "test"),
+                      contains("typo.json: family: unknown framework 'fsdb'") && contains("fsdp"));
     CHECK_THAT(again.err, contains("my-cluster: the profile of ours that the fit begins with was fitted to it"));
 }

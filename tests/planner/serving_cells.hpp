@@ -17,15 +17,15 @@ namespace sextant {
 /// Cells by column; those that are not there are empty.
 using Cells = std::map<std::string, std::string>;
 
-inline Cells const usual{{"source_id", "test"},
-                         {"model", "meta-llama/Meta-Llama-3-8B"},
-                         {"gpu", "H100 80GB HBM3"},
-                         {"num_gpus", "1"},
-                         {"tp", "1"},
-                         {"engine", "vLLM"},
-                         {"input_len", "512"},
-                         {"output_len", "128"},
-                         {"concurrency_or_batch", "16"}};
+inline Cells const usual_cells{{"source_id", "test"},
+                               {"model", "meta-llama/Meta-Llama-3-8B"},
+                               {"gpu", "H100 80GB HBM3"},
+                               {"num_gpus", "1"},
+                               {"tp", "1"},
+                               {"engine", "vLLM"},
+                               {"input_len", "512"},
+                               {"output_len", "128"},
+                               {"concurrency_or_batch", "16"}};
 
 inline CsvTable table_of(std::vector<Cells> const& rows) {
     CsvTable table;
@@ -49,7 +49,7 @@ inline Cells with(Cells cells, Cells const& others) {
 
 inline RowPrediction predicted(Cells const& others) {
     ServingPredictor predictor;
-    return predictor.predict(table_of({with(usual, others)})).front().prediction;
+    return predictor.predict(table_of({with(usual_cells, others)})).front().prediction;
 }
 
 inline double throughput(Cells const& others) {
@@ -59,9 +59,9 @@ inline double throughput(Cells const& others) {
     return *p.served[2].predicted;
 }
 
-/// A row that is `usual` but for these, as the predictor takes it.
+/// A row that is `usual_cells` but for these, as the predictor takes it.
 inline ServedCase case_of(Cells const& others) {
-    auto const table = table_of({with(usual, others)});
+    auto const table = table_of({with(usual_cells, others)});
     return served_case(serving_row(RowCells(table, table.records.front())), nullptr);
 }
 

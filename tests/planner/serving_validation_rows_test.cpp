@@ -50,7 +50,7 @@ TEST_CASE("a version counts however it is written, also behind the engine's name
                                                                                           {"vLLM", "vLLM 0.6.0"},
                                                                                           {"vLLM 0.9", "0.6.0"}}) {
         CAPTURE(engine, version);
-        auto const table = table_of({with(usual, {{"engine", engine}, {"engine_version", version}})});
+        auto const table = table_of({with(usual_cells, {{"engine", engine}, {"engine_version", version}})});
         ServingRow const row = serving_row(RowCells(table, table.records.front()));
         CHECK(row.engine_version == "0.6.0");
         CHECK((row.engine == "vLLM" || row.engine == "vllm"));
@@ -262,7 +262,7 @@ TEST_CASE("spellings of formats and rates that tables use are read") {
     CHECK(cache("same", "fp8") == CacheFormat::fp8);
     CHECK(cache("auto", "fp8") == CacheFormat::bf16);
     auto const row = [](char const* rate) {
-        auto const table = table_of({with(usual, {{"request_rate", rate}})});
+        auto const table = table_of({with(usual_cells, {{"request_rate", rate}})});
         return serving_row(RowCells(table, table.records.front()));
     };
     for (char const* rate : {"unlimited", "max", "offline", "INF"})

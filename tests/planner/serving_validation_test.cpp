@@ -193,12 +193,12 @@ TEST_CASE("cells of a serving table that are no numbers cost their row, and are 
     ServingPredictor predictor;
     for (char const* cell : {"-inf", "-1", "inf", "8 tokens", "1e999"}) {
         INFO(cell);
-        auto const rows = predictor.predict(table_of({usual, with(usual, {{"input_len", cell}})}));
+        auto const rows = predictor.predict(table_of({usual_cells, with(usual_cells, {{"input_len", cell}})}));
         CHECK(rows.at(0).prediction.skip_reason.empty());
         CHECK_THAT(rows.at(1).prediction.skip_reason, contains("input_len is"));
         CHECK_THAT(rows.at(1).prediction.unreadable, contains("line 3: '" + std::string(cell) + "'"));
     }
-    CsvTable table = table_of({usual});
+    CsvTable table = table_of({usual_cells});
     table.header[0] = "source";
     CHECK_THROWS_AS(predictor.predict(table), InputError);
 }
@@ -254,7 +254,7 @@ TEST_CASE("figures that a source does not state are derived from the others, and
 
 TEST_CASE("a limit of requests in flight that is always reached is a fixed concurrency, whatever the rate") {
     auto const load_of = [](Cells const& others) {
-        auto const table = table_of({with(usual, others)});
+        auto const table = table_of({with(usual_cells, others)});
         return served_case(serving_row(RowCells(table, table.records.front())), nullptr).load;
     };
     RowPrediction const closed = predicted({});
@@ -303,7 +303,7 @@ TEST_CASE(
 }
 
 TEST_CASE("one batch takes its prompts and its decodes: throughput is batch x output over the latency") {
-    auto const table = table_of({with(usual, {{"notes", "static batch"}})});
+    auto const table = table_of({with(usual_cells, {{"notes", "static batch"}})});
     ServedCase const c = served_case(serving_row(RowCells(table, table.records.front())), nullptr);
     CHECK(c.load == ServedLoad::static_batch);
     CHECK(c.what.engine.request_overhead.value.base() == 0);
@@ -332,7 +332,7 @@ TEST_CASE("a batch whose weights are more than the devices hold is skipped, with
 }
 
 TEST_CASE("a closed loop keeps Little's law, and requests of one length wait longer where prompts go first") {
-    auto const table = table_of({with(usual, {{"input_len", "2048"}, {"output_len", "256"}})});
+    auto const table = table_of({with(usual_cells, {{"input_len", "2048"}, {"output_len", "256"}})});
     ServedCase c = served_case(serving_row(RowCells(table, table.records.front())), nullptr);
     double const concurrency = GENERATE(1.0, 8.0, 64.0);
     LoopLoad const load{.concurrency = concurrency, .request = c.request};
@@ -351,7 +351,7 @@ TEST_CASE("a closed loop keeps Little's law, and requests of one length wait lon
 }
 
 TEST_CASE("drawn lengths scatter the prompts of later rounds, and longer loops dilute the first") {
-    auto const table = table_of({with(usual, {{"input_len", "2048"}, {"output_len", "512"}})});
+    auto const table = table_of({with(usual_cells, {{"input_len", "2048"}, {"output_len", "512"}})});
     ServedCase c = served_case(serving_row(RowCells(table, table.records.front())), nullptr);
     c.what.engine.prompts = PromptOrder::first;
     IterationModel const model(c.what);
@@ -365,7 +365,7 @@ TEST_CASE("drawn lengths scatter the prompts of later rounds, and longer loops d
 
 TEST_CASE("experts: time grows with tokens, and the scale of their reading moves only models that have some") {
     auto const model_of = [](char const* name, double scale) {
-        auto const table = table_of({with(usual, {{"model", name}, {"tp", "4"}, {"num_gpus", "4"}})});
+        auto const table = table_of({with(usual_cells, {{"model", name}, {"tp", "4"}, {"num_gpus", "4"}})});
         ServedCase c = served_case(serving_row(RowCells(table, table.records.front())), nullptr);
         c.what.engine.expert_stream_scale.value = scale;
         return IterationModel(c.what);
@@ -407,11 +407,11 @@ TEST_CASE("the cache of vLLM 0.15 on H100 holds what it reports, within 3 %") {
                            {"meta-llama/Llama-3.1-70B-Instruct", "4", "8192", 484016},
                            {"meta-llama/Llama-3.1-70B-Instruct", "4", "2048", 486800}}) {
         INFO(run.model);
-        auto const table =
-            table_of({with(usual, {{"model", run.model},
-                                   {"tp", run.tp},
-                                   {"num_gpus", run.tp},
-                                   {"notes", std::string("max_num_seqs 128, max_num_batched_tokens ") + run.chunk}})});
+        auto const table = table_of(
+            {with(usual_cells, {{"model", run.model},
+                                {"tp", run.tp},
+                                {"num_gpus", run.tp},
+                                {"notes", std::string("max_num_seqs 128, max_num_batched_tokens ") + run.chunk}})});
         ServedCase const c = served_case(serving_row(RowCells(table, table.records.front())), nullptr);
         CHECK(c.what.plan.max_batch == 128);
         CHECK(serving_memory(c.what).cache_tokens == Approx(run.tokens).epsilon(0.03));
