@@ -143,7 +143,8 @@ TEST_CASE("fit_framework: attention of frameworks that run Ampere's instructions
         CHECK(known[0].generation == "hopper");
         CHECK(known[0].value < 0.7);
     }
-    CHECK(known_otherwise("maxtext").empty());  // cuDNN's kernels
+    for (TimingConstant const& other : known_otherwise("maxtext"))
+        CHECK(other.key != "attention_scale");  // cuDNN's kernels
 }
 
 TEST_CASE("fit_framework: a generation without rows takes what other frameworks found of it") {
