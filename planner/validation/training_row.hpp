@@ -23,8 +23,8 @@ struct TrainingRow {
     std::optional<double> inter_node_gbps;  ///< Gbit/s per accelerator, one direction
     std::optional<std::int64_t> dp, tp, pp, cp, ep, vpp, zero_stage, sequence_parallel, micro_batch, global_batch,
         flash_attention;
-    std::string sharding;            ///< the cell of `zero_stage` as it stands
-    bool shards_in_node = false;     ///< "HYBRID_SHARD": the group of `zero_stage` is one node
+    std::string sharding;         ///< the cell of `zero_stage` as it stands
+    bool shards_in_node = false;  ///< "HYBRID_SHARD": the group of `zero_stage` is one node
     // What was measured.
     std::optional<double> iter_time_s, tokens_per_s, tokens_per_s_per_gpu, model_tflops_per_gpu, hw_tflops_per_gpu,
         mfu_pct, peak_mem_gb;
