@@ -182,12 +182,13 @@ ClusterSpec const* usual_with(StatedRate const& rate, std::vector<ClusterSpec co
 ClusterSpec with_borrowed_network(ClusterSpec const& usual, std::string_view kind, CollectiveMachineRow const& row,
                                   CollectiveMachine& out) {
     ClusterSpec const* const other = cluster_with_network(kind, usual.accelerator);
-    if (other == nullptr || !StatedRate(row).is_stated())
+    StatedRate const stated(row);
+    if (other == nullptr || !stated.is_stated())
         throw RowSkip(fmt::format("no profile for {} with {} between nodes{}", usual.accelerator.name, kind,
                                   other == nullptr ? "" : " (state its rate in inter_link, as '8x400G RoCE')"));
     ClusterSpec cluster = with_network_of(usual, *other);
     cluster.name += fmt::format(" ({})", kind);
-    BytesPerSecond const rate = StatedRate(row).reached(cluster);
+    BytesPerSecond const rate = stated.reached(cluster);
     cluster.scale_out->bandwidth = {.value = rate, .basis = Basis::datasheet, .source = "stated with the measurement"};
     out.rate = NetworkRate::of_row;
     out.is_borrowed = true;

@@ -1,5 +1,6 @@
 #include "planner/validation/row_spelling.hpp"
 
+#include "cost_models/kernel_estimate.hpp"
 #include "planner/remat_policies.hpp"
 #include "planner/validation/row_adapters.hpp"
 
@@ -7,6 +8,8 @@
 #include "core/is_one_of.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -56,6 +59,9 @@ std::vector<LooseNumber> loose_numbers(std::string_view text) {
     return found;
 }
 
+/// Megatron's size of chunks, which hold all layers ("recompute_num_layers=12").
+bool counts_chunks(std::string_view text) { return has(text, "num_layers") || has(text, "num-layers"); }
+
 /// Recomputed layers of the stage's, as a text counts them. Only a number beside "layers" or "blocks" is one of layers.
 struct CountedLayers {
     std::optional<std::int64_t> layers;  ///< absent: the text counts none
@@ -71,7 +77,7 @@ CountedLayers counted_layers(std::string_view text, std::int64_t per_stage) {
         has(text, "half the") || text == "half" || text == "1/2")
         return {.layers = share(0.5)};
     bool const in_blocks = has(text, "block");
-    bool const in_chunks = has(text, "num_layers") || has(text, "num-layers");  // which hold all layers
+    bool const in_chunks = counts_chunks(text);
     for (LooseNumber const& number : loose_numbers(text)) {
         std::string_view behind = number.behind;
         for (std::string_view const ordinal : {"st", "nd", "rd", "th"})
@@ -219,9 +225,9 @@ Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     bool const is_base = trains_adapters(row) && has_any(text, words_of_base);
     bool const has_16_bits = has(text, "bf16") || has(text, "fp16") || has(text, "float16");
     if (is_one_of(words_of_half, text) || (is_base && !has_16_bits)) {
-        bool const has_bf16 = out.cluster->accelerator.peak.contains(Precision::bf16);
-        out.assumptions.emplace_back(has_bf16 ? "bf16 where 16 bits are stated" : "fp16 where 16 bits are stated");
-        return has_bf16 ? Precision::bf16 : Precision::fp16;
+        Precision const usual = two_byte_precision(out.cluster->accelerator);
+        out.assumptions.push_back(fmt::format("{} where 16 bits are stated", name_of(usual)));
+        return usual;
     }
     if (has(text, "fp4") && !is_base) return Precision::fp4;
     if (row.notes_have("_fp4.sh")) {
@@ -294,9 +300,8 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
     bool const is_word = is_one_of(words_of_full, text);
     CountedLayers const counted = is_word ? CountedLayers{} : counted_layers(text, per_stage);
     bool const every = some && has(text, "every") && counted.layers;
-    bool const in_chunks = has(text, "num_layers") || has(text, "num-layers");  // "recompute_num_layers=12"
     if (has(text, "full") || is_word || has(text, "nothing_saveable") || checkpointing || every ||
-        ((counted.layers || in_chunks) && !some)) {
+        ((counted.layers || counts_chunks(text)) && !some)) {
         if (!counted.is_clear)
             throw RowSkip("recompute policy '" + row.recompute + "': a number of what? ('8 layers', or 'full')");
         if (counted.layers) return recompute_layers(out, *counted.layers);
