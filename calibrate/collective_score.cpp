@@ -4,8 +4,11 @@
 #include "core/quantile.hpp"
 #include "cost_models/network_correction.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <set>
@@ -225,6 +228,25 @@ std::vector<HeldOutRow> score_growth(MeasurementList const& rows, std::vector<Ne
         std::int64_t const most_seen = is_out ? 2 : 4;
         score.by_rest([&](auto const& row) { return scale(row) <= most_seen; },
                       [&](auto const& row) { return scale(row) > most_seen && scale(row) <= 8; }, out);
+    }
+    return out;
+}
+
+std::vector<HeldOutRow> score_rows(MeasurementList const& rows, std::vector<NetworkCalibration> const& known,
+                                   FitOptions const& options) {
+    constexpr std::uint64_t folds = 5;
+    auto const fold_of = [](CollectiveMeasurement const& row) {
+        return name_hash(fmt::format("{} {} {} {} {}", row.run, name_of(row.kind), row.group().ranks_per_domain,
+                                     row.group().domains, row.bytes.base())) %
+               folds;
+    };
+    std::vector<HeldOutRow> out;
+    for (NetworkEntry const& entry : network_entries()) {
+        if (entry.scope.is_class()) continue;
+        EntryScore const score(entry, rows, known, options);
+        for (std::uint64_t fold = 0; fold < folds && !score.rows().empty(); ++fold)
+            score.by_rest([&](auto const& row) { return fold_of(row) != fold; },
+                          [&](auto const& row) { return fold_of(row) == fold; }, out);
     }
     return out;
 }

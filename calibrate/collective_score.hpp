@@ -2,8 +2,10 @@
 
 #include "calibrate/network_catalogue.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sextant {
@@ -26,6 +28,11 @@ std::vector<HeldOutRow> score_entries(MeasurementList const& rows, std::vector<N
 /// Growth: four ranks of a domain and less predict up to eight, two domains predict up to eight.
 std::vector<HeldOutRow> score_growth(MeasurementList const& rows, std::vector<NetworkCalibration> const& known,
                                      FitOptions const& options);
+
+/// Leaves a fifth of the rows of each platform, by a hash of what was run, out of its fit in turn and predicts them by
+/// the rest: how far another size of a run is off whose like was fitted.
+std::vector<HeldOutRow> score_rows(MeasurementList const& rows, std::vector<NetworkCalibration> const& known,
+                                   FitOptions const& options);
 
 /// Sizes from which bands of intervals and errors begin.
 std::vector<Bytes> const& size_bands();
@@ -69,7 +76,10 @@ struct FitChoices {
     FitOptions options{.starts_from = StartsFrom::priors};
 };
 
-/// Whether a run is held out: by a hash (FNV-1a) of its name, the same on every machine.
+/// FNV-1a, mixed once more: the same on every machine.
+std::uint64_t name_hash(std::string_view name);
+
+/// Whether a run is held out: by a hash of its name.
 bool is_held_out(std::string_view run, double share);
 
 /// Constants of `cluster` from rows measured on it, starting at those that ship for it, else of its class. All rows are

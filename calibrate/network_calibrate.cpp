@@ -178,14 +178,17 @@ void set_intervals(NetworkCalibration& calibration, std::vector<HeldOutRow> cons
 
 }  // namespace
 
-bool is_held_out(std::string_view run, double share) {
+std::uint64_t name_hash(std::string_view name) {
     std::uint64_t hash = 14695981039346656037ULL;
-    for (char const c : run)
+    for (char const c : name)
         hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     // FNV leaves the high bits of similar names alike: one more round mixes them (MurmurHash3's last step).
     hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdULL;
-    hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53ULL;
-    return static_cast<double>(hash >> 40) / static_cast<double>(1 << 24) < share;
+    return (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53ULL;
+}
+
+bool is_held_out(std::string_view run, double share) {
+    return static_cast<double>(name_hash(run) >> 40) / static_cast<double>(1 << 24) < share;
 }
 
 void add_scores(NetworkCalibration& calibration, std::vector<HeldOutRow> const& rows, NetworkPart part) {

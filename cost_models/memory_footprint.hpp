@@ -31,6 +31,7 @@ struct StageLoad {
     double in_flight = 1;  ///< microbatches whose activations are held at the same time
     double in_flight_on_device = -1;  ///< the same of what stays on the device where some are offloaded; -1: as many
     bool pairs = false;               ///< forwards run beside backwards
+    bool leads = true;                ///< is of the first rank of a pipeline
     /// Of activations that are offloaded: most microbatches that have come back for the input half of their backward
     /// and wait for the weight half, while no whole pass runs, one, and two side by side; negative where that never is.
     std::array<double, 3> between_halves{-1, 0, -1};

@@ -65,6 +65,19 @@ void each_turns(PipelineCost const& pipeline, ParallelPlan const& plan, StageCos
         if (rank == begin || *rank != *std::prev(rank)) sink(*rank);
 }
 
+/// Of the layers of a model with experts, the share that come after one without.
+double alternating_share(StageLayout const& stages) {
+    double experts = 0, after_others = 0;
+    bool before = true;
+    for (std::size_t const kind : stages.layer_kinds) {
+        bool const has = stages.kinds[kind].moe;
+        if (has) ++experts;
+        if (has && !before) ++after_others;
+        before = has;
+    }
+    return experts > 0 ? after_others / experts : 0;
+}
+
 /// Fills the times of each stage's passes, `transfer` to and from its neighbours in both. @return data parallelism and
 /// update of the stage that takes longest for them: stages reduce at the same time, and the step waits for the slowest.
 DataParallelTime time_stages(PipelineCost const& pipeline, ParallelPlan const& plan, Seconds transfer,
@@ -89,6 +102,9 @@ DataParallelTime time_stages(PipelineCost const& pipeline, ParallelPlan const& p
                             .weight = weight,
                             .forward_ends = stage.forward_ends,
                             .weight_ends = split ? Seconds{} : stage.backward_ends,
+                            .alternating = split ? 0 : stage.alternating,
+                            .forward_experts = stage.forward_experts,
+                            .weight_experts = stage.backward_experts,
                             .forward_wait = forward_wait,
                             .backward_wait = backward_wait,
                             .begins_later = begun,
@@ -207,6 +223,15 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
         ChunkCost const of_ends = passes_of(shape, ends, plan, {}, added);
         stage.forward_ends = mean * of_ends.forward.total();
         stage.backward_ends = mean * (of_ends.backward.total() + of_ends.rerun.total());
+        stage.alternating = alternating_share(layout.stages);
+        if (stage.alternating > 0) {
+            StageContent experts{.layers_of_kind = run.content.layers_of_kind};
+            for (std::size_t k = 0; k < shape.kinds.size(); ++k)
+                if (!shape.kinds[k].moe) experts.layers_of_kind[k] = 0;
+            ChunkCost const of_experts = passes_of(shape, experts, plan, run.again, added);
+            stage.forward_experts = mean * of_experts.forward.total();
+            stage.backward_experts = mean * (of_experts.backward.total() + of_experts.rerun.total());
+        }
     }
     StageLoad& load = stage.load;
     load.kept = passes.kept;
@@ -214,6 +239,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     auto const tp = as_double(plan.tp);
     double const tokens = as_double(plan.micro_batch) * as_double(workload_.sequence) / as_double(plan.cp);
     load.layers = as_double(run.content.layers);
+    load.leads = run.first == 0;
     load.offloaded_share = offloaded_share(plan, model_.layer_count());
     add_weights(load, shape, run.content, plan, run.again);
     if (run.content.head) {
@@ -272,6 +298,7 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         pipeline.transfer_latency = send.latency;
     }
     pipeline.data_parallel = data_parallel_curves(plan, pricer_);
+    if (is_framework(framework_, "megatron")) pipeline.data_parallel.bucket = gradient_bucket(plan);
     pipeline.data_parallel.in_units = plan.zero >= 2 && shards_units(plan, framework_.memory);
     return pipeline;
 }

@@ -64,6 +64,9 @@ struct StageCost {
     PassTime rerun;
     Seconds forward_ends;               ///< of `forward`, embedding and head; where every microbatch sends (ZeRO 2, 3)
     Seconds backward_ends;              ///< the same of `backward`
+    double alternating = 0;             ///< of layers with experts, those that come after one without
+    Seconds forward_experts;            ///< of `forward`, layers with experts, where some come after one without
+    Seconds backward_experts;           ///< the same of `backward` with what runs again
     StageLoad load;                     ///< for the first of these ranks, which holds the most microbatches
     std::vector<double> chunk_shares;   ///< of each chunk in what the rank keeps of a microbatch; empty: all are equal
     std::vector<double> device_shares;  ///< in what of it stays on the device where some is offloaded

@@ -3,8 +3,12 @@
 #include "core/spec/schedule_traits.hpp"
 #include "core/spec/working_format.hpp"
 #include "cost_models/kernel_time.hpp"
+#include "simulator/data_parallel_traffic.hpp"
+#include "simulator/exposed_transfer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 namespace sextant {
 namespace {
@@ -13,135 +17,6 @@ using units::B;
 
 using Group = DataParallelCurves::Group;
 using Moment = DataParallelMoment;
-
-/// What one call is, before it is priced.
-struct CallShape {
-    Moment moment;
-    CollectiveKind kind;
-    GroupKind group;
-    std::int64_t ranks;
-    std::int64_t stride;
-    double layers;
-    Bytes bytes;
-};
-
-double gradient_sent(ParallelPlan const& plan, DataParallelCurves const& curves, FrameworkTiming const& f) {
-    return gradient_traffic(f, curves.gradients, plan).sent;
-}
-
-/// What a framework sends of a weight; in fp32 and tf32 no less than all of it.
-double weight_sent(ParallelPlan const& plan, FrameworkTiming const& f) {
-    double const working = working_bytes(plan.precision);
-    return working > 2 ? std::max(f.weight_bytes_sent.value, working) : f.weight_bytes_sent.value;
-}
-
-/// Hands the calls for one kind of parameters to `sink(shape, curve)`.
-template <class Sink>
-struct CallBuilder {
-    Sink& sink;
-    Group const& g;
-    GroupKind group;
-    double parameters;
-    Bytes frozen;
-    double layers;
-    bool in_units;
-    double gradient;  ///< bytes sent of it
-
-    void add(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter,
-             std::int64_t ranks, std::int64_t stride) const {
-        add_bytes(moment, kind, curve, bytes_per_parameter * parameters / layers * B, ranks, stride);
-    }
-    void add_bytes(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, Bytes bytes, std::int64_t ranks,
-                   std::int64_t stride) const {
-        if (bytes <= Bytes{}) return;
-        sink(CallShape{.moment = moment,
-                       .kind = kind,
-                       .group = group,
-                       .ranks = ranks,
-                       .stride = stride,
-                       .layers = layers,
-                       .bytes = bytes},
-             curve);
-    }
-    void sharded(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter) const {
-        add(moment, kind, curve, bytes_per_parameter, g.shard, g.stride);
-    }
-    /// Weights that a pass needs, frozen ones as they are held.
-    void gather(Moment moment, double bytes_per_parameter) const {
-        add_bytes(moment, CollectiveKind::all_gather, *g.gather,
-                  bytes_per_parameter * parameters / layers * B + frozen / layers, g.shard, g.stride);
-    }
-    void build(ParallelPlan const& plan, FrameworkTiming const& f) const {
-        double const weight = weight_sent(plan, f);
-        if (plan.zero == 0 || g.shard == 1) {
-            add(Moment::backward_last, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
-            return;
-        }
-        if (plan.zero >= 3) {
-            gather(Moment::forward_each, weight);
-            gather(Moment::backward_each, weight);
-            sharded(Moment::backward_each, CollectiveKind::reduce_scatter, *g.scatter, gradient);
-        } else {
-            // ZeRO 2 keeps no full gradients, so every microbatch reduces; ZeRO 1 reduces once.
-            sharded(plan.zero == 2 ? Moment::backward_each : Moment::backward_last, CollectiveKind::reduce_scatter,
-                    *g.scatter, gradient);
-            sharded(in_units ? Moment::forward_each : Moment::forward_first, CollectiveKind::all_gather, *g.gather,
-                    weight);
-        }
-        if (g.across != nullptr)
-            add(in_units ? Moment::backward_each : Moment::backward_last, CollectiveKind::all_reduce, *g.across,
-                gradient / static_cast<double>(g.shard), g.ranks / g.shard, g.stride * g.shard);
-    }
-};
-
-/// All calls of a stage.
-template <class Sink>
-void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
-               FrameworkTiming const& f, Sink sink) {
-    double const gradient = gradient_sent(plan, curves, f);
-    if (curves.dense.gather != nullptr)
-        CallBuilder<Sink>{sink,
-                          curves.dense,
-                          GroupKind::data,
-                          load.parameters.dense,
-                          frozen_dense_bytes(load.frozen, plan),
-                          std::max(1.0, load.layers),
-                          curves.in_units,
-                          gradient}
-            .build(plan, f);
-    if (curves.expert.gather != nullptr)
-        CallBuilder<Sink>{sink,
-                          curves.expert,
-                          GroupKind::expert_data,
-                          load.parameters.expert,
-                          frozen_expert_bytes(load.frozen, plan),
-                          std::max(1.0, load.moe_layers),
-                          curves.in_units,
-                          gradient}
-            .build(plan, f);
-}
-
-/// Compute that a transfer runs beside, and waiting, where it hides for nothing.
-struct Window {
-    Seconds compute;
-    Seconds wait;
-};
-
-/// What remains of a transfer: of the time in which it and the compute could run, the share `overlap` is gained.
-Seconds remaining(Seconds transfer, Window const& beside, double overlap) {
-    return transfer - overlap * std::min(transfer, beside.compute) - beside.wait;
-}
-
-/// What shows of a transfer that runs chunk by chunk: that of the chunk whose turn is the last one beside one pass and
-/// what the others slow the passes `between`, or all of it beside that pass and those, or one layer's part.
-Seconds exposed(Seconds transfer, Window const& pass, Window const& between, double overlap, double layers,
-                double chunks = 1) {
-    Window const all{.compute = pass.compute + between.compute, .wait = pass.wait + between.wait};
-    Seconds const last = transfer / chunks;
-    Seconds const slowed = (1 - overlap) * std::min(transfer - last, between.compute) - between.wait;
-    return std::max({remaining(last, pass, overlap) + std::max(Seconds{}, slowed), remaining(transfer, all, overlap),
-                     transfer / layers});
-}
 
 constexpr double host_update_bytes = 28;  // fp32 AdamW: read 16, write 12; 8 of each are the moments
 /// AdamW with all in bf16: reads gradient, weight and two moments, writes weight and moments.
@@ -255,15 +130,17 @@ Seconds DataParallelCalls::at(DataParallelMoment moment) const {
 DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
                                       FrameworkTiming const& f) {
     DataParallelCalls calls;
-    each_call(load, plan, curves, f, [&](CallShape const& call, CollectiveCurve const& curve) {
+    each_data_parallel_call(load, plan, curves, f, [&](DataParallelShape const& call, CollectiveCurve const& curve) {
+        double const part = call.calls / call.layers;
         calls.add({.moment = call.moment,
                    .kind = call.kind,
                    .group = call.group,
                    .ranks = call.ranks,
                    .stride = call.stride,
                    .layers = call.layers,
-                   .time = curve.time(call.bytes),
-                   .latency = curve.latency(call.bytes)});
+                   .together = call.layers / call.calls,
+                   .time = part * curve.time(call.bytes),
+                   .latency = part * curve.latency(call.bytes)});
     });
     auto const exchange = [&](double parameters, double shards, double layers, GroupKind group) {
         Bytes const bytes = exchanged_by_copies(parameters, shards, layers, plan, curves, f);
@@ -307,8 +184,8 @@ Seconds orthogonalization_time(LocalParameters const& p, double dense_ranks, dou
 Seconds shown_gathers(StageLoad const& load, ParallelPlan const& plan, Seconds compute,
                       DataParallelCurves const& curves, FrameworkTiming const& f) {
     Seconds const gathers = data_parallel_calls(load, plan, curves, f).at(Moment::forward_each);
-    return exposed(gathers, {.compute = compute, .wait = {}}, {}, data_parallel_overlap(Moment::forward_each, plan, f),
-                   std::max(1.0, load.layers));
+    return exposed_transfer(gathers, {.compute = compute, .wait = {}}, {},
+                            data_parallel_overlap(Moment::forward_each, plan, f), gathers / std::max(1.0, load.layers));
 }
 
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, PassesBeside const& beside,
@@ -318,18 +195,46 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     double const layers = std::max(1.0, load.layers);
     // Summed up as they come: a search cannot afford the list.
     std::array<Seconds, 4> transfers{};
-    each_call(load, plan, curves, f, [&](CallShape const& call, CollectiveCurve const& curve) {
-        transfers[static_cast<std::size_t>(call.moment)] += call.layers * curve.time(call.bytes);
+    std::array<Seconds, 4> longer{};  // than a layer's part is the least that shows of them
+    std::array<Seconds, 4> gathers{};
+    std::array<Seconds, 4> of_experts{};  // of the gathers
+    each_data_parallel_call(load, plan, curves, f, [&](DataParallelShape const& call, CollectiveCurve const& curve) {
+        Seconds const one = curve.time(call.bytes);
+        auto const moment = static_cast<std::size_t>(call.moment);
+        transfers[moment] += call.calls * one;
+        if (call.of_several_layers()) longer[moment] += one - call.calls / layers * one;
+        if (call.kind != CollectiveKind::all_gather) return;
+        gathers[moment] += call.calls * one;
+        if (call.group == GroupKind::expert_data) of_experts[moment] += call.calls * one;
     });
+    auto const least = [&](Moment moment) {
+        auto const i = static_cast<std::size_t>(moment);
+        return transfers[i] / layers + longer[i];
+    };
     transfers[static_cast<std::size_t>(Moment::backward_last)] += exchange_of_copies(load, plan, curves, f);
     if (std::any_of(transfers.begin(), transfers.end(), [](Seconds t) { return t > Seconds{}; })) {
         auto const shown = [&](Moment moment, Window const& pass) {
-            return exposed(transfers[static_cast<std::size_t>(moment)], pass, {},
-                           data_parallel_overlap(moment, plan, f), layers);
+            return exposed_transfer(transfers[static_cast<std::size_t>(moment)], pass, {},
+                                    data_parallel_overlap(moment, plan, f), least(moment));
+        };
+        // Where layers with experts and others take turns, traffic of one has compute of the other beside it.
+        auto const shown_each = [&](Moment moment, Window const& pass, Seconds experts) {
+            auto const i = static_cast<std::size_t>(moment);
+            double const plain = load.layers - load.moe_layers;
+            if (beside.alternating <= 0 || plain <= 0) return shown(moment, pass);
+            Seconds const any = (gathers[i] - of_experts[i]) / load.layers;
+            LayersOfKind const without{.layers = plain, .gathers = any, .compute = (pass.compute - experts) / plain};
+            LayersOfKind const with{.layers = load.moe_layers,
+                                    .gathers = any + of_experts[i] / load.moe_layers,
+                                    .compute = experts / load.moe_layers};
+            return std::max(least(moment),
+                            exposed_by_layer(without, with, beside.alternating, transfers[i] - gathers[i],
+                                             data_parallel_overlap(moment, plan, f)) -
+                                pass.wait);
         };
         auto const shown_by_chunk = [&](Moment moment, Window const& pass, Window const& between) {
-            return exposed(transfers[static_cast<std::size_t>(moment)], pass, between,
-                           data_parallel_overlap(moment, plan, f), layers, beside.turns.chunks);
+            return exposed_transfer(transfers[static_cast<std::size_t>(moment)], pass, between,
+                                    data_parallel_overlap(moment, plan, f), least(moment), beside.turns.chunks);
         };
         // What every backward pass sends comes first in the last one, too.
         Seconds const each = transfers[static_cast<std::size_t>(Moment::backward_each)];
@@ -347,12 +252,15 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
             Moment::forward_first, {.compute = chunk * beside.forward, .wait = chunk * beside.forward_wait},
             {.compute = chunk * (turns.forwards_ahead * beside.forward + turns.backwards_ahead * beside.backward),
              .wait = chunk * turns.forwards_ahead * beside.forward_wait});
-        time.exposed =
-            load.microbatches * (shown(Moment::forward_each,
-                                       {.compute = beside.forward - beside.forward_ends, .wait = beside.forward_wait}) +
-                                 shown(Moment::backward_each,
-                                       {.compute = beside.weight - beside.weight_ends, .wait = beside.backward_wait})) +
-            std::max(Seconds{}, reduced - beside.ends_earlier) + std::max(Seconds{}, gathered - beside.begins_later);
+        time.exposed = load.microbatches *
+                           (shown_each(Moment::forward_each,
+                                       {.compute = beside.forward - beside.forward_ends, .wait = beside.forward_wait},
+                                       beside.forward_experts) +
+                            shown_each(Moment::backward_each,
+                                       {.compute = beside.weight - beside.weight_ends, .wait = beside.backward_wait},
+                                       beside.weight_experts)) +
+                       std::max(Seconds{}, reduced - beside.ends_earlier) +
+                       std::max(Seconds{}, gathered - beside.begins_later);
     }
     time.exposed += exchange_of_ends(load, plan, curves, f);
 

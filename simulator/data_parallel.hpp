@@ -34,11 +34,17 @@ struct DataParallelCurves {
     /// Weights are sharded again after every backward pass, with ZeRO 2, too, and replicas of shards reduce in each
     /// (PyTorch's FSDP: SHARD_GRAD_OP, HYBRID_SHARD, fully_shard).
     bool in_units = false;
+    /// Parameters that a collective of ZeRO 0 and 1 has at least (`gradient_bucket`); 0: those of a layer.
+    double bucket = 0;
     KeptGradients gradients{};
     CollectiveCurve const* copies = nullptr;  ///< between the two copies of a stage, of a pipeline that runs both ways
     CollectiveCurve const* ends = nullptr;    ///< between the first and the last stage of a pipeline
 };
 DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer);
+
+/// Parameters of a bucket of gradients: 40 M, and 1 M for each data-parallel rank. Source: Megatron-Core,
+/// distributed_data_parallel.py.
+double gradient_bucket(ParallelPlan const& plan);
 
 /// When a collective of data parallelism runs.
 enum class DataParallelMoment : std::uint8_t {
@@ -48,7 +54,7 @@ enum class DataParallelMoment : std::uint8_t {
     forward_first,  ///< before each layer's first forward of the step
 };
 
-/// A collective that data parallelism calls once per layer.
+/// A collective that data parallelism calls once per layer, or a layer's part of one for several.
 struct DataParallelCall {
     DataParallelMoment moment = DataParallelMoment::backward_last;
     CollectiveKind kind = CollectiveKind::all_reduce;
@@ -57,9 +63,10 @@ struct DataParallelCall {
     enum class Over : std::uint8_t { replicas, copies } over = Over::replicas;
     std::int64_t ranks = 1;  ///< of the group, `stride` apart
     std::int64_t stride = 1;
-    double layers = 1;  ///< calls per stage and microbatch
-    Seconds time;       ///< of one call
-    Seconds latency;    ///< the part of `time` in which no bytes move
+    double layers = 1;    ///< that call, or have a part, per stage and microbatch
+    double together = 1;  ///< layers of one call: of a bucket, where that is longer than a layer
+    Seconds time;         ///< of one layer
+    Seconds latency;      ///< the part of `time` in which no bytes move
     [[nodiscard]] Seconds stage_time() const { return layers * time; }
 };
 
@@ -97,12 +104,15 @@ Seconds exchange_of_ends(StageLoad const& load, ParallelPlan const& plan, DataPa
 
 /// What a stage does beside the traffic of data parallelism, for one microbatch over all its chunks.
 struct PassesBeside {
-    Seconds forward;         ///< compute, and the communication that it waits for
-    Seconds backward;        ///< of halves: both
-    Seconds weight;          ///< the half that has the gradients, or all of it
-    Seconds forward_ends{};  ///< of `forward`, embedding and head, which have no layer's traffic beside them
-    Seconds weight_ends{};   ///< the same of `weight`
-    Seconds forward_wait{};  ///< for activations on their way to the host, and back: traffic hides there for nothing
+    Seconds forward;            ///< compute, and the communication that it waits for
+    Seconds backward;           ///< of halves: both
+    Seconds weight;             ///< the half that has the gradients, or all of it
+    Seconds forward_ends{};     ///< of `forward`, embedding and head, which have no layer's traffic beside them
+    Seconds weight_ends{};      ///< the same of `weight`
+    double alternating = 0;     ///< of layers with experts, those that come after one without; 0: taken as all alike
+    Seconds forward_experts{};  ///< of `forward`, layers with experts
+    Seconds weight_experts{};   ///< the same of `weight`
+    Seconds forward_wait{};     ///< for activations on their way to the host, and back: traffic hides there for nothing
     Seconds backward_wait{};
     Seconds begins_later{};  ///< than the first rank, and ends earlier: the step is not longer for what shows then
     Seconds ends_earlier{};
@@ -115,8 +125,10 @@ struct PassesBeside {
 /// ZeRO 0: all-reduce of the gradients. ZeRO 1, 2: reduce-scatter, then all-gather of the updated weights. ZeRO 3: two
 /// all-gathers and one reduce-scatter in every microbatch; ZeRO 2 in FSDP's units one of each. Of a transfer t beside
 /// compute c there shows t - o min(t, c) with o = `dp_overlap` (`fsdp_overlap`); c is the last microbatch's backward
-/// for gradients, the first forward for weights, and one layer's part always shows. What every microbatch sends (ZeRO
-/// 2, 3) has the layers in c, and not the ends of the model. Traffic of all chunks but the one whose backwards end last
+/// for gradients, the first forward for weights, and one layer's part always shows. With ZeRO 0 and 1 layers that are
+/// shorter than a bucket of gradients share a call, and one call always shows. What every microbatch sends (ZeRO
+/// 2, 3) has the layers in c, and not the ends of the model; where layers with experts come between others, layer by
+/// layer (`exposed_by_layer`). Traffic of all chunks but the one whose backwards end last
 /// (whose forwards begin first) has the passes between their turns, too. With a shard group (HSDP) the gathers stay
 /// inside the group and the gradients are all-reduced across groups once per step, in FSDP's units with every
 /// microbatch. Frozen weights are gathered by ZeRO 3 only and have no gradients. A pipeline that runs both ways has

@@ -1,24 +1,59 @@
 #include "simulator/layered_passes.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sextant {
 namespace {
 
 using Moment = DataParallelMoment;
 
-/// Time until a transfer and the compute beside it are both done, where the share `overlap` of what they have in common
-/// is gained; the closed form's exposed time is what this exceeds `compute` by.
-double stretched(double time, double compute, double overlap) {
-    return compute > 0 ? std::max(time, compute) + (1 - overlap) * std::min(time, compute) : time;
-}
-
 /// Whether data parallelism calls for this block.
 bool has_call(DataParallelCall const& call, ProgramUnit const& unit) {
     if (unit.kind == ProgramUnit::Kind::end) return false;
     return call.group != GroupKind::expert_data || unit.kind == ProgramUnit::Kind::moe_layer;
 }
+
+/// Of each of some units, in the order of backward passes, those that one call reduces once it is done: itself where
+/// each layer has a call, all of a bucket where it ends one.
+std::vector<std::vector<std::size_t>> reduced_after(DataParallelCall const& call,
+                                                    std::vector<ProgramUnit> const& units) {
+    std::vector<std::vector<std::size_t>> reduced(units.size());
+    std::vector<std::size_t> bucket;
+    auto const close = [&] {
+        if (bucket.empty()) return;
+        std::size_t const done = bucket.back();
+        reduced[done] = std::exchange(bucket, {});
+    };
+    double filled = 0;  // layers so far
+    for (std::size_t u = 0; u < units.size(); ++u) {
+        if (!has_call(call, units[u])) continue;
+        if (std::floor(filled / call.together) > std::floor((filled - 1) / call.together)) close();
+        bucket.push_back(u);
+        ++filled;
+    }
+    close();
+    return reduced;
+}
+
+/// Of each of some units, in the order of forward passes, the one before which its weights have to be there: the first
+/// of its bucket.
+std::vector<std::size_t> gathered_before(DataParallelCall const& call, std::vector<ProgramUnit> units) {
+    std::size_t const last = units.size() - 1;
+    std::vector<std::size_t> before(units.size());
+    std::reverse(units.begin(), units.end());
+    std::vector<std::vector<std::size_t>> const reduced = reduced_after(call, units);
+    for (std::size_t u = 0; u < units.size(); ++u)
+        for (std::size_t const unit : reduced[u])
+            before[last - unit] = last - u;
+    return before;
+}
+
+bool is_gather(DataParallelCall const& call) { return call.kind == CollectiveKind::all_gather; }
 
 double time_at(DataParallelCalls const& calls, Moment moment, ProgramUnit const& unit) {
     double total = 0;
@@ -49,10 +84,24 @@ ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) 
             .latency = call.latency.base() + std::max(0.0, time - call.time.base())};
 }
 
-/// Time of a call beside the pass of a layer that takes `compute`, when all calls beside it take `all`.
-double LayeredPasses::time_of(DataParallelCall const& call, double all, double compute) const {
-    double const overlap = data_parallel_overlap(call.moment, plan_, form_.timing());
-    return all > 0 ? call.time.base() * stretched(all, compute, overlap) / all : 0;
+std::vector<double> LayeredPasses::durations_of(std::vector<ProgramUnit> const& units, TaskPass pass) {
+    std::vector<double> durations;
+    for (ProgramUnit const& unit : units)
+        durations.push_back(programs_.of_unit(unit, pass).duration());
+    return durations;
+}
+
+double LayeredPasses::time_beside(std::vector<Issue>& issues, std::vector<double> const& durations, PassEnd end) const {
+    std::vector<PassTransfer> transfers;
+    for (Issue const& issue : issues)
+        transfers.push_back({.time = issue.call->time.base(),
+                             .overlap = data_parallel_overlap(issue.call->moment, plan_, form_.timing()),
+                             .after = issue.after,
+                             .before = issue.before});
+    PassOverlap const beside = overlap_in_pass(durations, transfers, end);
+    for (std::size_t i = 0; i < issues.size(); ++i)
+        issues[i].duration = beside.transfers[i];
+    return beside.lost;
 }
 
 /// What compute is slowed by beside calls that take `time`.
@@ -71,28 +120,39 @@ void LayeredPasses::gather_first_weights(std::int64_t rank, DataParallelCalls co
                                          std::vector<FirstForward> const& forwards) {
     if (calls.at(Moment::forward_first) <= Seconds{}) return;
     std::vector<LaneTasks> const start = writer_.tail(rank);
-    bool beside_compute = false;
     for (auto const& [stage, microbatch, passes] : forwards) {
         SlotTag const tag{static_cast<std::int16_t>(stage), microbatch, TaskPass::forward};
+        std::vector<ProgramUnit> const& units = programs_.units_of(stage);
         auto& gathered = gathered_[{rank, stage}];
-        gathered.clear();
-        double& lost = lost_[{rank, stage}];
-        lost = 0;
-        for (ProgramUnit const& unit : programs_.units_of(stage)) {
-            std::vector<LaneTasks> tasks;
-            double const all = time_at(calls, Moment::forward_first, unit);
-            double const pass = programs_.of_unit(unit, TaskPass::forward).duration();
-            double const slowed = lost_to(Moment::forward_first, all, passes * pass);
-            lost += slowed;
-            for (DataParallelCall const& call : calls)
-                if (call.moment == Moment::forward_first && has_call(call, unit)) {
-                    double const time = passes > 0 ? call.time.base() * (1 + slowed / all)
-                                                   : time_of(call, all, beside_compute ? pass : 0);
-                    tasks.push_back(writer_.beside(rank, call_item(call, time), Stream::data_parallel, start, tag));
-                    beside_compute = true;
-                }
-            gathered.push_back(std::move(tasks));
+        gathered.assign(units.size(), {});
+        double lost = 0;
+        std::vector<Issue> issues;
+        if (!units.empty())
+            for (DataParallelCall const& call : calls) {
+                if (call.moment != Moment::forward_first) continue;
+                std::vector<std::size_t> const before = gathered_before(call, units);
+                for (std::size_t u = 0; u < units.size(); ++u)
+                    if (has_call(call, units[u])) issues.push_back({.call = &call, .unit = u, .before = before[u]});
+            }
+        // Those of all kinds for a layer, one layer after another.
+        std::stable_sort(issues.begin(), issues.end(),
+                         [](Issue const& a, Issue const& b) { return a.before < b.before; });
+        if (passes > 0) {
+            for (std::size_t u = 0; u < units.size(); ++u) {
+                double const all = time_at(calls, Moment::forward_first, units[u]);
+                double const pass = programs_.of_unit(units[u], TaskPass::forward).duration();
+                double const slowed = lost_to(Moment::forward_first, all, passes * pass);
+                lost += slowed;
+                for (Issue& issue : issues)
+                    if (issue.unit == u) issue.duration = issue.call->time.base() * (1 + slowed / all);
+            }
+        } else {
+            lost = time_beside(issues, durations_of(units, TaskPass::forward), PassEnd::layers);
         }
+        for (Issue const& issue : issues)
+            gathered[issue.before].push_back(
+                writer_.beside(rank, call_item(*issue.call, issue.duration), Stream::data_parallel, start, tag));
+        lost_[{rank, stage}] = lost;
     }
 }
 
@@ -109,50 +169,75 @@ Seconds LayeredPasses::run_gathered(std::int64_t rank, SlotTag const& tag) {
 
 Seconds LayeredPasses::run(std::int64_t rank, SlotTag const& tag, DataParallelCalls const& calls, Moment gather,
                            Moment reduce, double passes) {
-    double lost = 0;
     std::vector<ProgramUnit> units = programs_.units_of(tag.stage);
     if (tag.pass != TaskPass::forward) std::reverse(units.begin(), units.end());
+    if (units.empty()) return {};
+    std::vector<double> const durations = durations_of(units, tag.pass);
+    // In the order of the stream: gathers first, the next layer waits for them, for gradients nothing does.
+    std::vector<Issue> issues;
+    std::vector<std::size_t> issued;                             // of them, when each layer begins
+    std::vector<std::vector<std::vector<std::size_t>>> reduced;  // of each call, after each layer
+    for (DataParallelCall const& call : calls)
+        reduced.push_back(is_gather(call) ? std::vector<std::vector<std::size_t>>(units.size())
+                                          : reduced_after(call, units));
     auto const wanted = [&](DataParallelCall const& call) { return call.moment == gather || call.moment == reduce; };
-    auto const is_gather = [](DataParallelCall const& call) { return call.kind == CollectiveKind::all_gather; };
-    auto const all_of = [&](ProgramUnit const& unit) {
-        return time_at(calls, gather, unit) + (reduce == gather ? 0 : time_at(calls, reduce, unit));
+    auto const reduce_after = [&](std::size_t u) {
+        for (std::size_t c = 0; c < reduced.size(); ++c)
+            for (std::size_t const part : reduced[c][u])
+                if (wanted(calls.begin()[c])) issues.push_back({.call = calls.begin() + c, .unit = part, .after = u});
     };
+    std::size_t gathers = 0;
+    for (std::size_t u = 0; u < units.size(); ++u) {
+        for (; gathers < std::min(u + static_cast<std::size_t>(prefetch_) + 1, units.size()); ++gathers)
+            for (DataParallelCall const& call : calls)
+                if (wanted(call) && is_gather(call) && has_call(call, units[gathers]))
+                    issues.push_back({.call = &call,
+                                      .unit = gathers,
+                                      .after = u > 0 ? u - 1 : PassTransfer::none,
+                                      .before = gathers});
+        if (u > 0) reduce_after(u - 1);
+        issued.push_back(issues.size());
+    }
+    reduce_after(units.size() - 1);
+
+    // A backward pass with reductions of its own ends with them (PyTorch's FSDP, _post_backward_final_callback).
+    bool const waits = reduce == Moment::backward_each;
+    double lost = 0;
+    if (passes > 0) {
+        auto const all_of = [&](ProgramUnit const& unit) {
+            return time_at(calls, gather, unit) + (reduce == gather ? 0 : time_at(calls, reduce, unit));
+        };
+        for (std::size_t u = 0; u < units.size(); ++u) {
+            double const all = all_of(units[u]);
+            double const slowed = lost_to(reduce, all, passes * durations[u]);
+            lost += slowed;
+            for (Issue& issue : issues)
+                if (issue.unit == u) issue.duration = issue.call->time.base() * (1 + slowed / all);
+        }
+    } else {
+        lost = time_beside(issues, durations, waits ? PassEnd::transfers : PassEnd::layers);
+    }
+
     std::vector<std::vector<LaneTasks>> gathered(units.size());
-    std::size_t issued = 0;
-    auto const issue_gathers = [&](std::size_t until) {
-        for (; issued < std::min(until + 1, units.size()); ++issued)
-            for (DataParallelCall const& call : calls) {
-                if (!wanted(call) || !is_gather(call) || !has_call(call, units[issued])) continue;
-                double const compute = issued == 0 ? 0 : programs_.of_unit(units[issued - 1], tag.pass).duration();
-                gathered[issued].push_back(
-                    writer_.beside(rank, call_item(call, time_of(call, all_of(units[issued]), compute)),
-                                   Stream::data_parallel, writer_.tail(rank), tag));
-            }
-    };
-    auto const reduce_unit = [&](std::size_t u, std::vector<LaneTasks> const& after) {
-        double const all = all_of(units[u]);
-        double const slowed = lost_to(reduce, all, passes * programs_.of_unit(units[u], tag.pass).duration());
-        lost += slowed;
-        for (DataParallelCall const& call : calls) {
-            if (!wanted(call) || is_gather(call) || !has_call(call, units[u])) continue;
-            double const compute = u + 1 < units.size() ? programs_.of_unit(units[u + 1], tag.pass).duration() : 0;
-            double const time = passes > 0 ? call.time.base() * (1 + slowed / all) : time_of(call, all, compute);
-            writer_.beside(rank, call_item(call, time), Stream::data_parallel, after, tag);
+    std::size_t next = 0;
+    std::vector<LaneTasks> finished = writer_.tail(rank);
+    auto const issue_until = [&](std::size_t end) {
+        for (; next < end; ++next) {
+            Issue const& issue = issues[next];
+            auto tasks =
+                writer_.beside(rank, call_item(*issue.call, issue.duration), Stream::data_parallel, finished, tag);
+            if (issue.before != PassTransfer::none) gathered[issue.before].push_back(std::move(tasks));
         }
     };
-    std::vector<LaneTasks> finished;
     for (std::size_t u = 0; u < units.size(); ++u) {
-        issue_gathers(u + static_cast<std::size_t>(prefetch_));
-        // Gathers first: the next layer waits for them, for gradients nothing does.
-        if (u > 0) reduce_unit(u - 1, finished);
+        issue_until(issued[u]);
         for (LaneTasks const& tasks : gathered[u])
             writer_.wait_for(rank, tasks);
         writer_.run(rank, programs_.of_unit(units[u], tag.pass), tag);
         finished = writer_.tail(rank);
     }
-    if (!units.empty()) reduce_unit(units.size() - 1, finished);
-    // A backward pass with reductions of its own ends with them (PyTorch's FSDP, _post_backward_final_callback).
-    if (reduce == Moment::backward_each) writer_.wait_for_stream(rank, Stream::data_parallel);
+    issue_until(issues.size());
+    if (waits) writer_.wait_for_stream(rank, Stream::data_parallel);
     return lost * units::s;
 }
 

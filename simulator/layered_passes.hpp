@@ -3,8 +3,10 @@
 #include "simulator/closed_form.hpp"
 #include "simulator/data_parallel.hpp"
 #include "simulator/lane_writer.hpp"
+#include "simulator/pass_overlap.hpp"
 #include "simulator/slot_programs.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -35,7 +37,8 @@ public:
     /// ZeRO 1 and 2: the weights of all layers of a rank follow one another from the beginning of the step on.
     void gather_first_weights(std::int64_t rank, DataParallelCalls const& calls,
                               std::vector<FirstForward> const& forwards);
-    /// The first forward of a stage, each layer after its own weights. @pre gather_first_weights
+    /// The first forward of a stage, each layer after its own weights and those that one call gathers with them. @pre
+    /// gather_first_weights
     /// @return what the rank loses by them.
     Seconds run_gathered(std::int64_t rank, SlotTag const& tag);
     /// A pass with calls of the moments `gather` and `reduce` beside it: gathers ahead, all others behind.
@@ -50,7 +53,17 @@ public:
 
 private:
     ProgramItem call_item(DataParallelCall const& call, double time);
-    [[nodiscard]] double time_of(DataParallelCall const& call, double all, double compute) const;
+    /// A call in the order of the stream.
+    struct Issue {
+        DataParallelCall const* call = nullptr;
+        std::size_t unit = 0;  ///< whose weights or gradients
+        std::size_t after = PassTransfer::none;
+        std::size_t before = PassTransfer::none;
+        double duration = 0;  ///< beside what runs then
+    };
+    std::vector<double> durations_of(std::vector<ProgramUnit> const& units, TaskPass pass);
+    /// Sets how long each call lasts beside units that take `durations` alone. @return what these lose by it.
+    double time_beside(std::vector<Issue>& issues, std::vector<double> const& durations, PassEnd end) const;
     [[nodiscard]] double lost_to(DataParallelMoment moment, double time, double compute) const;
 
     ClosedForm const& form_;

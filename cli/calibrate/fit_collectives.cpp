@@ -107,13 +107,17 @@ int fit_catalogue(CollectiveFitRequest const& request, CommandContext& context) 
         write_fitted(request.catalogue + "/" + calibration.name + ".json", network_calibration_json(calibration));
     }
     auto const grown = score_growth(list, calibrations, options);
-    context.out << for_terminal(error_table(errors_from(scored, "")).text() +
-                                    "\n4 to 8 ranks of a domain, 2 to 8 domains\n\n" +
-                                    error_table(errors_from(grown, "")).text(),
-                                terminal_of(context.out));
+    begin_step(context, "scoring rows of runs that are fitted");
+    auto const single = score_rows(list, calibrations, options);
+    context.out << for_terminal(
+        error_table(errors_from(scored, "")).text() + "\n4 to 8 ranks of a domain, 2 to 8 domains\n\n" +
+            error_table(errors_from(grown, "")).text() + "\nother rows of the same runs fitted\n\n" +
+            error_table(errors_from(single, "")).text(),
+        terminal_of(context.out));
     if (!request.out.empty()) {
         write_text_file(request.out, held_out_csv(scored));
         write_text_file(request.out + ".growth.csv", held_out_csv(grown));
+        write_text_file(request.out + ".rows.csv", held_out_csv(single));
     }
     return exit_code::done;
 }

@@ -198,7 +198,8 @@ private:
         FrameworkFit const fit =
             fit_framework(family.start, rows, options_, expected, together_ ? &alone_.at(name) : nullptr);
         FrameworkProfile profile = family.start;
-        if (!together_) profile.family = family_name(family.start);  // whatever its owner will call it
+        // Whatever its owner will call it; those that ship are families themselves.
+        profile.family = together_ ? std::string() : family_name(family.start);
         std::set<std::string> const seen = together_ ? std::set<std::string>{} : sources_of(family.start);
         std::size_t const layouts = layouts_of(predictions(rows, family.start)).size();
         bool const is_fitted = layouts >= fewest_layouts;

@@ -2,6 +2,8 @@
 #include "core/spec/device_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
+#include "cost_models/block_price.hpp"
+#include "cost_models/token_dispatch.hpp"
 #include "planner/validation/row_adapters.hpp"
 #include "planner/validation/row_framework.hpp"
 #include "planner/validation/row_release.hpp"
@@ -309,6 +311,11 @@ TrainingCase CaseBuilder::build(TrainingRow const& as_stated) {
         out.time_reason =
             fmt::format("slower than {:g} % of the peak: is the time in another unit?", 100 * least_share);
     if (out.time_reason.empty()) out.time_reason = contradiction_in(row, out);
+    // Through a proxy on the host (DeepEP on EFA) steps are up to three times as slow as with NCCL's exchange, which
+    // such a plan is priced with.
+    if (out.time_reason.empty() && out.plan.dispatcher == Dispatcher::deduplicated &&
+        !sends_once(*out.cluster, place(GroupKind::expert, out.plan, *out.cluster)))
+        out.time_reason = "tokens sent once per domain over a network that devices do not send on: no profile has how";
     return out;
 }
 

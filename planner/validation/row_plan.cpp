@@ -5,6 +5,8 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "cost_models/block_price.hpp"
+#include "cost_models/token_dispatch.hpp"
 #include "planner/validation/row_adapters.hpp"
 #include "planner/validation/row_pipeline.hpp"
 #include "planner/validation/row_spelling.hpp"
@@ -239,8 +241,9 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         constexpr std::array dispatchers{std::string_view("deepep"), std::string_view("hybridep"),
                                          std::string_view("hybrid-ep"), std::string_view("hai-llm")};
         bool const named = has_any(lower_case(row.framework + ";" + row.notes), dispatchers);
-        bool const recipe =
-            lower_case(row.framework).find("megatron-bridge") != std::string::npos && !row.notes_have("dispatcher=");
+        bool const recipe = lower_case(row.framework).find("megatron-bridge") != std::string::npos &&
+                            !row.notes_have("dispatcher=") &&
+                            sends_once(*out.cluster, place(GroupKind::expert, plan, *out.cluster));
         if (named || recipe) plan.dispatcher = Dispatcher::deduplicated;
         if (recipe && !named)
             out.assumptions.emplace_back("tokens dispatched once per domain, as in the recipes of Megatron-Bridge");

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <deque>
+#include <set>
 
 using namespace sextant;
 
@@ -103,4 +105,34 @@ TEST_CASE("score_entries: cards without peer access are predicted by their class
             ratios.push_back(std::exp(row.log_ratio()));
     REQUIRE(!ratios.empty());
     CHECK(*std::min_element(ratios.begin(), ratios.end()) > 0.5);
+}
+
+TEST_CASE("score_rows: each row once, by a fit to the others of its runs, and better than by its class") {
+    auto read = collective_measurements(read_csv(SEXTANT_SOURCE_DIR "/tests/data/collectives_excerpt.csv"), nullptr);
+    prepare_rows(read.rows);
+    MeasurementList rows;
+    std::size_t own = 0;
+    for (CollectiveMeasurement const& row : read.rows)
+        if (!row.between_domains()) {
+            rows.push_back(&row);
+            if (row.machine->cluster.accelerator.name == "h100-sxm") ++own;
+        }
+    FitOptions const options{.starts = 1, .starts_from = StartsFrom::priors, .threads = 1};
+    auto const median_of_h100 = [](std::vector<HeldOutRow> const& scored, auto const& counts) {
+        std::vector<double> off;
+        for (HeldOutRow const& row : scored)
+            if (row.entry == "h100-nvswitch" && counts(row.range)) off.push_back(std::abs(row.log_ratio()));
+        REQUIRE(off.size() > 10);
+        std::nth_element(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2), off.end());
+        return off[off.size() / 2];
+    };
+    auto const single = score_rows(rows, {}, options);
+    std::multiset<CollectiveMeasurement const*> judged;
+    for (HeldOutRow const& row : single)
+        if (row.entry == "h100-nvswitch") judged.insert(row.row);
+    CHECK(judged.size() == own);
+    CHECK(std::set(judged.begin(), judged.end()).size() == own);
+    CHECK(median_of_h100(single, [](CalibrationRange range) { return range != CalibrationRange::by_class; }) <
+          median_of_h100(score_entries(rows, {}, options, [](auto const&) {}),
+                         [](CalibrationRange range) { return range == CalibrationRange::by_class; }));
 }

@@ -247,8 +247,10 @@ TEST_CASE("support: the interval widens with every unsupported term") {
         last = wider;
     }
     model.moe = MoeSpec{};
-    CHECK(step_interval(framework, model, estimate, {}).high > 1.5);
-    CHECK(step_interval(framework, model, estimate, {}).low < 0.85);
+    StepInterval const experts = step_interval(framework, model, estimate, {});
+    CHECK(experts.high > framework.interval.high);
+    CHECK(experts.low < 0.85);
+    CHECK(experts.high / experts.low > 1.5 / 0.85);
 }
 
 TEST_CASE(
@@ -299,4 +301,18 @@ TEST_CASE("assumptions: constants of pipelines, tensor and context parallelism c
     CHECK_FALSE(names("tp_overlap", {.dp = 8}));
     CHECK(names("cp_overlap", {.dp = 4, .cp = 2}));
     CHECK_FALSE(names("cp_overlap", {.dp = 8}));
+}
+
+TEST_CASE("support: sending a token once per domain needs devices that start transfers") {
+    ParallelPlan plan{.dp = 16, .pp = 4, .ep = 16};
+    auto const said = [&](char const* cluster) {
+        return any_has(terms(cluster, plan, "qwen3-30b-a3b"), "dispatcher deduplicated");
+    };
+    plan.dispatcher = Dispatcher::deduplicated;
+    CHECK(said("aws-p5"));
+    CHECK_FALSE(said("h100-sxm"));
+    plan.ep = 8;  // in one domain
+    CHECK_FALSE(said("aws-p5"));
+    plan.ep = 16, plan.dispatcher = Dispatcher::all_to_all;
+    CHECK_FALSE(said("aws-p5"));
 }

@@ -107,6 +107,26 @@ TEST_CASE("tokens are sent to a node once by whatever names DeepEP, and by DeepS
     CHECK(dispatcher("HAI-LLM", "") == Dispatcher::deduplicated);
 }
 
+TEST_CASE("steps that send a token once over EFA are not scored: no profile has how long hosts take to") {
+    TrainingRow row = complete_row();
+    row.model = "Qwen3-30B-A3B";
+    row.arch = "moe";
+    row.layers = row.hidden = row.ffn_hidden = row.heads = row.kv_heads = row.head_dim = row.vocab = std::nullopt;
+    row.gated_mlp = row.tied_embed = std::nullopt;
+    row.gpu = "H100", row.num_gpus = 64, row.tp = 1, row.pp = 2, row.dp = 32, row.ep = 32;
+    row.framework = "Megatron-Bridge 0.4.2", row.notes = "dispatcher=DeepEP+UCCL";
+    row.inter_node_link = "EFA";
+    CHECK(built(row).time_reason.find("devices do not send") != std::string::npos);
+    row.notes = "dispatcher=NCCL alltoall";
+    CHECK(built(row).time_reason.empty());
+    row.notes = "";  // what recipes have, where it runs
+    CHECK(built(row).plan.dispatcher == Dispatcher::all_to_all);
+    row.notes = "dispatcher=DeepEP", row.inter_node_link = "InfiniBand";
+    CHECK(built(row).time_reason.empty());
+    row.notes = "";
+    CHECK(built(row).plan.dispatcher == Dispatcher::deduplicated);
+}
+
 TEST_CASE("attention of models before fused kernels is unfused on the devices of then") {
     auto const attention = [](char const* framework, char const* gpu, char const* precision, bool layer_norm) {
         TrainingRow row = complete_row();

@@ -1,0 +1,134 @@
+#pragma once
+
+#include "simulator/data_parallel.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sextant {
+
+/// Bytes that a framework sends of a gradient.
+double gradient_sent(ParallelPlan const& plan, DataParallelCurves const& curves, FrameworkTiming const& f);
+
+/// What a framework sends of a weight; in fp32 and tf32 no less than all of it.
+double weight_sent(ParallelPlan const& plan, FrameworkTiming const& f);
+
+/// The same, mean over parameters of which `wide` are embedding and output matrix, which are in 16 bits; those of
+/// products in fp8 are sent in that format where it is kept. Router and norms are in 16 bits, too, but below 1 % of a
+/// layer.
+double parameter_sent(double parameters, double wide, ParallelPlan const& plan, FrameworkTiming const& f);
+
+/// Calls for parameters of so many layers with ZeRO 0 and 1: one a layer, or a bucket. Chunks have buckets of their
+/// own, of later ranks of a pipeline one each.
+double calls_for(double parameters, double layers, StageLoad const& load, ParallelPlan const& plan,
+                 DataParallelCurves const& curves);
+
+/// What one call of data parallelism is, before it is priced.
+struct DataParallelShape {
+    DataParallelMoment moment;
+    CollectiveKind kind;
+    GroupKind group;
+    std::int64_t ranks;
+    std::int64_t stride;
+    double layers;
+    double calls;  ///< as many, or fewer, of several layers each
+    Bytes bytes;   ///< of one call
+    [[nodiscard]] bool of_several_layers() const { return calls < layers; }
+};
+
+/// Hands the calls for one kind of parameters to `sink(shape, curve)`.
+template <class Sink>
+struct DataParallelCallBuilder {
+    Sink& sink;
+    DataParallelCurves::Group const& g;
+    GroupKind group;
+    double parameters;
+    Bytes frozen;
+    double layers;
+    double calls;
+    bool in_units;
+    double gradient;  ///< bytes sent of it
+    double weight;
+
+    void add(DataParallelMoment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter,
+             std::int64_t ranks, std::int64_t stride) const {
+        add_bytes(moment, kind, curve, bytes_per_parameter * parameters / calls * units::B, ranks, stride);
+    }
+    void add_bytes(DataParallelMoment moment, CollectiveKind kind, CollectiveCurve const& curve, Bytes bytes,
+                   std::int64_t ranks, std::int64_t stride) const {
+        if (bytes <= Bytes{}) return;
+        sink(DataParallelShape{.moment = moment,
+                               .kind = kind,
+                               .group = group,
+                               .ranks = ranks,
+                               .stride = stride,
+                               .layers = layers,
+                               .calls = calls,
+                               .bytes = bytes},
+             curve);
+    }
+    void sharded(DataParallelMoment moment, CollectiveKind kind, CollectiveCurve const& curve,
+                 double bytes_per_parameter) const {
+        add(moment, kind, curve, bytes_per_parameter, g.shard, g.stride);
+    }
+    /// Weights that a pass needs, frozen ones as they are held.
+    void gather(DataParallelMoment moment, double bytes_per_parameter) const {
+        add_bytes(moment, CollectiveKind::all_gather, *g.gather,
+                  bytes_per_parameter * parameters / layers * units::B + frozen / layers, g.shard, g.stride);
+    }
+    void build(ParallelPlan const& plan) const {
+        if (plan.zero == 0 || g.shard == 1) {
+            add(DataParallelMoment::backward_last, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
+            return;
+        }
+        if (plan.zero >= 3) {
+            gather(DataParallelMoment::forward_each, weight);
+            gather(DataParallelMoment::backward_each, weight);
+            sharded(DataParallelMoment::backward_each, CollectiveKind::reduce_scatter, *g.scatter, gradient);
+        } else {
+            // ZeRO 2 keeps no full gradients, so every microbatch reduces; ZeRO 1 reduces once.
+            sharded(plan.zero == 2 ? DataParallelMoment::backward_each : DataParallelMoment::backward_last,
+                    CollectiveKind::reduce_scatter, *g.scatter, gradient);
+            sharded(in_units ? DataParallelMoment::forward_each : DataParallelMoment::forward_first,
+                    CollectiveKind::all_gather, *g.gather, weight);
+        }
+        if (g.across != nullptr)
+            add(in_units ? DataParallelMoment::backward_each : DataParallelMoment::backward_last,
+                CollectiveKind::all_reduce, *g.across, gradient / static_cast<double>(g.shard), g.ranks / g.shard,
+                g.stride * g.shard);
+    }
+};
+
+/// Hands all calls of a stage to `sink(shape, curve)`.
+template <class Sink>
+void each_data_parallel_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
+                             FrameworkTiming const& f, Sink sink) {
+    double const gradient = gradient_sent(plan, curves, f);
+    if (curves.dense.gather != nullptr)
+        DataParallelCallBuilder<Sink>{sink,
+                                      curves.dense,
+                                      GroupKind::data,
+                                      load.parameters.dense,
+                                      frozen_dense_bytes(load.frozen, plan),
+                                      std::max(1.0, load.layers),
+                                      calls_for(load.parameters.dense, std::max(1.0, load.layers), load, plan, curves),
+                                      curves.in_units,
+                                      gradient,
+                                      parameter_sent(load.parameters.dense, load.parameters.embedding, plan, f)}
+            .build(plan);
+    if (curves.expert.gather != nullptr)
+        DataParallelCallBuilder<Sink>{
+            sink,
+            curves.expert,
+            GroupKind::expert_data,
+            load.parameters.expert,
+            frozen_expert_bytes(load.frozen, plan),
+            std::max(1.0, load.moe_layers),
+            calls_for(load.parameters.expert, std::max(1.0, load.moe_layers), load, plan, curves),
+            curves.in_units,
+            gradient,
+            parameter_sent(load.parameters.expert, 0, plan, f)}
+            .build(plan);
+}
+
+}  // namespace sextant
