@@ -12,6 +12,23 @@ bool recognises(std::string_view text) {
            text.find("# nThread") != std::string_view::npos;
 }
 
+/// @throws RowSkip where the list of ranks names no device, and the request neither.
+void add_row(NcclTestsLog const& log, CollectiveRow const& row, ImportRequest const& request, ImportedTables& out) {
+    std::optional<double> in_place;
+    if (row.in_place) in_place = row.in_place->in(units::us);
+    out.add(ImportedCollective{.run = row.run_id,
+                               .source = source_of(request, "nccl-tests " + request.name),
+                               .device = device_of(request, log.device),
+                               .library_version = log.library_version,
+                               .collective = log.collective,
+                               .nodes = log.hosts,
+                               .per_node = log.ranks / log.hosts,
+                               .bytes = row.bytes.base(),
+                               .microseconds = row.out_of_place.value_or(*row.measured).in(units::us),
+                               .in_place = in_place,
+                               .intra_link = row.machine.intra_link});
+}
+
 void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTables& out) {
     for (auto const& [reason, lines] : log.skipped)
         out.skipped[reason] += lines;
@@ -26,19 +43,11 @@ void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTabl
             ++out.skipped["has no time"];
             continue;
         }
-        std::optional<double> in_place;
-        if (row.in_place) in_place = row.in_place->in(units::us);
-        out.add(ImportedCollective{.run = row.run_id,
-                                   .source = source_of(request, "nccl-tests " + request.name),
-                                   .device = device_of(request, log.device),
-                                   .library_version = log.library_version,
-                                   .collective = log.collective,
-                                   .nodes = log.hosts,
-                                   .per_node = log.ranks / log.hosts,
-                                   .bytes = row.bytes.base(),
-                                   .microseconds = row.out_of_place.value_or(*row.measured).in(units::us),
-                                   .in_place = in_place,
-                                   .intra_link = row.machine.intra_link});
+        try {
+            add_row(log, row, request, out);
+        } catch (RowSkip const& skip) {
+            count_skip(out.skipped, skip);
+        }
     }
 }
 

@@ -73,6 +73,14 @@ bool begins_size(Words const& words) {
            std::any_of(types.begin(), types.end(), [&](std::string_view type) { return type.starts_with(words[2]); });
 }
 
+bool contradicts_rate(double microseconds, double gigabytes_per_s, double bytes) {
+    constexpr double most_apart = 0.1;  // a time of seven characters has two digits from 1e7 us
+    constexpr double rounding = 0.01;
+    if (!(microseconds > 0) || !(gigabytes_per_s > 0)) return false;
+    double const said = 1e-3 * bytes / microseconds;
+    return std::abs(gigabytes_per_s - said) > most_apart * said + rounding;
+}
+
 std::size_t message_position(Words const& words) {
     constexpr std::array<std::string_view, 5> levels{"INFO", "WARN", "TRACE", "ABORT", "ERROR"};
     for (std::size_t i = 0; i < words.size(); ++i) {

@@ -30,6 +30,10 @@ bool is_rest_of_size(std::vector<std::string_view> const& words, NcclTestsColumn
 /// What a line of a size begins with, at most up to a part of its type: "1048576  2621".
 bool begins_size(std::vector<std::string_view> const& words);
 
+/// Whether a time and the rate printed beside it (GB/s of `bytes`, two decimals) are more than 10 % apart: one of them
+/// is in another unit, as NCCL 1's tests print milliseconds, or of another column. A rate of zero says nothing.
+bool contradicts_rate(double microseconds, double gigabytes_per_s, double bytes);
+
 /// Where a message of the library ("node:12:34 [0] NCCL INFO ...") or of another stream ("[1,3]<stderr>:...") is known
 /// as such; words.size() when there is none.
 std::size_t message_position(std::vector<std::string_view> const& words);

@@ -274,6 +274,7 @@ private:
         CollectiveRow row;
         row.bytes = size * units::B;
         bool wrong = false;
+        bool contradicts = false;
         for (std::size_t g = 0; g < head_.sides; ++g) {
             double time = 0;
             std::string_view const* const cells = words.data() + words.size() - head_.side * (head_.sides - g);
@@ -290,9 +291,12 @@ private:
             double bus = 0;
             if (is_number(cells[1], algorithm) && is_number(cells[2], bus) && algorithm >= 1)
                 ratio_ = {bus / algorithm, number};
+            contradicts = contradicts || contradicts_rate(time, algorithm, size);
         }
         if (wrong)
             ++run_.skipped["has wrong results (#wrong)"];
+        else if (contradicts)
+            ++run_.skipped["time and algbw contradict each other by more than 10 % (us and GB/s are expected)"];
         else
             run_.rows.push_back(std::move(row));
     }

@@ -37,8 +37,8 @@ std::string_view foreign_benchmark(std::string_view text);
 /// the sizes of a run is the next one's; else the file's: one called all_gather.log is one. Rows of a run that NCCL's
 /// environment keeps from NVLS say so in their intra_link. Times are the
 /// out-of-place and in-place columns in us, the lesser counts; sizes as printed. The last line of a run may be cut off.
-/// Left out with the reason are runs of separate processes, of one rank, of groups that differ, and with the
-/// processor's times.
+/// Left out with the reason are runs of separate processes, of one rank, of groups or devices that differ, and with the
+/// processor's times, and sizes whose time and algbw contradict each other.
 /// @throws InputError: no line with a size; no list of ranks; a collective that is not said, or whose bus bandwidth is
 /// not that of the columns; a line with a size whose other cells are no numbers, a time that is negative or not finite;
 /// hosts with more ranks than others.

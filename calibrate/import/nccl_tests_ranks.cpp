@@ -1,6 +1,7 @@
 #include "calibrate/import/nccl_tests_ranks.hpp"
 
 #include "calibrate/import/log_line.hpp"
+#include "core/spec/hardware_catalog.hpp"
 
 #include <fmt/format.h>
 
@@ -72,9 +73,13 @@ void NcclTestsRanks::add(std::string_view line, Words const& words) {
                        .host = std::string(behind(words, "on")),
                        .device = bus.empty() ? "" : fmt::format("{} {}", behind(words, "device"), bus),
                        .has_domain = bus.find(':') != std::string_view::npos});
-    if (bracket == std::string_view::npos || !device_.empty()) return;
-    if (auto const device = line.find_first_not_of(' ', bracket + 1); device != std::string_view::npos)
-        device_ = std::string(line.substr(device));
+    if (bracket == std::string_view::npos) return;
+    auto const begin = line.find_first_not_of(' ', bracket + 1);
+    if (begin == std::string_view::npos) return;
+    std::string const device(line.substr(begin));
+    if (device_.empty()) device_ = device;
+    // A name that is not known may have something else behind it.
+    if (AcceleratorProfile const* const known = known_accelerator(device)) known_.insert(known->name);
 }
 
 NcclTestsRanks::Shape NcclTestsRanks::shape_of(std::int64_t group) const {
@@ -110,6 +115,9 @@ std::string NcclTestsRanks::problem() const {
     for (std::int64_t const group : groups)
         if (shape_of(group) != shape_of(listed_.front().group))
             return "is of groups whose ranks lie differently (NCCL_TESTS_SPLIT: run each by itself)";
+    if (known_.size() > 1)
+        return fmt::format("is of different devices ({} and {}: no model is of both together)", *known_.begin(),
+                           *known_.rbegin());
     if (ranks() == 1) return "over one rank: nothing is communicated";
     return "";
 }

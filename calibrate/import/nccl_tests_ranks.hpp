@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,7 @@ private:
 
     std::vector<Listed> listed_;
     std::string device_;
+    std::set<std::string> known_;  ///< accelerators of the catalogue that the names are of
 };
 
 }  // namespace sextant

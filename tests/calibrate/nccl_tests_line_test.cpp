@@ -22,15 +22,20 @@ std::string list_of_ranks(int ranks, int per_host) {
 
 constexpr char const* head = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
 
-/// The times of a size, with busbw as so many times algbw.
-std::string times(int size, double factor = 1.5) {
-    std::string const side = fmt::format(" {} 10.49 {} 0", size, 10.49 * factor);
+/// What took so many microseconds, at 10.49 GB/s, with busbw as so many times that.
+std::string times(int microseconds, double factor = 1.5) {
+    std::string const side = fmt::format(" {} 10.49 {} 0", microseconds, 10.49 * factor);
     return side + side + "\n";
 }
 
-std::string beginning(int size) { return fmt::format("{} {} float sum -1", size, size / 4); }
+std::string beginning(int microseconds) {
+    int const size = 10490 * microseconds;
+    return fmt::format("{} {} float sum -1", size, size / 4);
+}
 
-std::string sound(int size, double factor = 1.5) { return beginning(size) + times(size, factor); }
+std::string sound(int microseconds, double factor = 1.5) {
+    return beginning(microseconds) + times(microseconds, factor);
+}
 
 NcclTestsLog read(std::string const& text) {
     auto runs = read_nccl_tests_log(text, "all_reduce.log");

@@ -363,6 +363,33 @@ TEST_CASE("nccl-tests log: a bus bandwidth of nothing between ranks is refused")
     CHECK_THROWS_WITH(read(std::string(ranks) + reduced(0)), contains("busbw is 0 times algbw, not 1.5"));
 }
 
+TEST_CASE("nccl-tests log: a time in another unit than its rate is counted, not read") {
+    std::string const log = std::string(ranks) + reduced(1.5);
+    CHECK(read(log).rows.size() == 1);
+    std::string milliseconds = log;
+    for (std::size_t at = 0; (at = milliseconds.find(" 100.0 ")) != std::string::npos;)
+        milliseconds.replace(at, 7, " 0.100 ");
+    NcclTestsLog const left = read(milliseconds);
+    CHECK(left.rows.empty());
+    CHECK(left.skipped.at("time and algbw contradict each other by more than 10 % (us and GB/s are expected)") == 1);
+    // Two decimals, and two digits of a time of ten seconds and more, are no contradiction.
+    std::string const small = "8 2 float sum -1 31.20 0.00 0.00 0 30.90 0.00 0.00 0\n";
+    std::string const slow = "1073741824 268435456 float sum -1 1.1e+07 0.10 0.15 0 1.1e+07 0.10 0.15 0\n";
+    CHECK(read(std::string(ranks) + small + slow).rows.size() == 2);
+}
+
+TEST_CASE("nccl-tests log: a run over different devices is of none of them") {
+    std::string mixed(ranks);
+    std::string const h100 = "NVIDIA H100 80GB HBM3";
+    mixed.replace(mixed.rfind(h100), h100.size(), "NVIDIA A100-SXM4-80GB");
+    NcclTestsLog const log = read(mixed + sizes);
+    CHECK(log.rows.empty());
+    CHECK(log.skipped.at("is of different devices (a100-sxm-80gb and h100-sxm: no model is of both together)") == 2);
+    std::string more(ranks);  // what stands behind a name is none of another device
+    more.insert(more.rfind(h100) + h100.size(), " 12:00:01");
+    CHECK(read(more + sizes).rows.size() == 2);
+}
+
 TEST_CASE("nccl-tests log: of a run that was split, one group counts") {
     // Two groups over two hosts each, as NCCL_TESTS_SPLIT='MOD 2' makes them.
     std::string list = parameters;
