@@ -67,7 +67,6 @@ void add_attention(RowCells const& row, ImportRequest const& request, ImportedTa
 
 void add_collective(RowCells const& row, ImportRequest const& request, ImportedTables& out) {
     std::string const dtype = row.stated("nccl_dtype");
-    if (dtype != "half" && dtype != "int8") throw RowSkip(fmt::format("unknown number format '{}'", dtype));
     std::string const op = row.stated("op_name");
     std::int64_t const gpus = needed_count(row, "num_gpus");
     // The collector runs one process with all its devices, so they are of one node.
@@ -78,7 +77,7 @@ void add_collective(RowCells const& row, ImportRequest const& request, ImportedT
                                .collective = op,
                                .nodes = 1,
                                .per_node = gpus,
-                               .bytes = needed_number(row, "message_size") * (dtype == "half" ? 2 : 1),
+                               .bytes = needed_number(row, "message_size") * element_bytes(dtype),
                                .microseconds = 1e3 * needed_number(row, "latency")});
 }
 

@@ -1,6 +1,7 @@
 #include "calibrate/import/importer.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/measurements/stated_format.hpp"
 #include "core/nearest.hpp"
 #include "core/text.hpp"
@@ -188,6 +189,15 @@ bool quantises(std::string_view dtype) {
 std::string table_dtype(std::string_view name) {
     GemmFormat const* const format = stated_format(name);
     return format != nullptr ? std::string(format->alias) : lower_case(name);
+}
+
+double element_bytes(std::string_view dtype) {
+    std::string const name = table_dtype(dtype);
+    if (is_one_of(std::array{"float32", "int", "int32", "uint32"}, name)) return 4;
+    if (is_one_of(std::array{"bfloat16", "float16", "short"}, name)) return 2;
+    if (is_one_of(std::array{"fp8", "float8_e5m2", "byte", "char", "bool", "int8", "uint8", "sq"}, name)) return 1;
+    if (is_one_of(std::array{"double", "long", "int64", "uint64"}, name)) return 8;
+    throw RowSkip(fmt::format("a collective of unknown elements '{}'", name.substr(0, 40)));
 }
 
 }  // namespace sextant

@@ -114,5 +114,7 @@ bool quantises(std::string_view dtype);
 /// "bfloat16" of "bf16", "BF16", "c10::BFloat16", "__nv_bfloat16", ...: as the tables write number formats; what is not
 /// known stays as it is.
 std::string table_dtype(std::string_view name);
+/// Bytes of one element of a message in this number format. @throws RowSkip when it is not known.
+double element_bytes(std::string_view dtype);
 
 }  // namespace sextant

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
+#include <map>
 
 namespace sextant {
 namespace {
@@ -53,18 +55,21 @@ char const* collective_of(std::string const& name) {
                                Known{"reduce_scatter_tensor_coalesced", "reduce_scatter"},
                                Known{"all_to_all", "alltoall"},
                                Known{"all_to_allv", "alltoall"},
-                               Known{"broadcast", "broadcast"}};
+                               Known{"broadcast", "broadcast"},
+                               Known{"reduce", "reduce"}};
     auto const* const found =
         std::find_if(known.begin(), known.end(), [&](Known const& k) { return name == k.theirs; });
     if (found == known.end()) throw RowSkip(fmt::format("no model of the collective '{}'", name.substr(0, 40)));
     return found->ours;
 }
 
-double element_bytes(std::string const& dtype) {
-    if (dtype == "float32") return 4;
-    if (dtype == "bfloat16" || dtype == "float16") return 2;
-    if (dtype == "byte" || dtype == "char") return 1;
-    throw RowSkip(fmt::format("a collective of unknown elements '{}'", dtype.substr(0, 40)));
+/// @throws RowSkip where what goes to one rank is not as much as goes to another: tables are of equal parts.
+void check_parts(KinetoCollective const& kernel) {
+    for (std::string const* const parts : {&kernel.in_parts, &kernel.out_parts}) {
+        auto const sizes = numbers_of(*parts);
+        if (std::adjacent_find(sizes.begin(), sizes.end(), std::not_equal_to<>()) != sizes.end())
+            throw RowSkip("an all-to-all whose parts differ in size");
+    }
 }
 
 }  // namespace
@@ -89,7 +94,8 @@ GroupNodes group_nodes(std::string_view named, std::int64_t size) {
 
 ImportedCollective kineto_collective(KinetoCollective const& kernel, ImportRequest const& request) {
     char const* const collective = collective_of(kernel.name);
-    double const element = element_bytes(table_dtype(kernel.dtype));
+    if (std::string_view(collective) == "alltoall") check_parts(kernel);
+    double const element = element_bytes(kernel.dtype);
     auto const count = [](std::string const& text) {
         std::string problem;
         return count_in(text, "", problem).value_or(0);

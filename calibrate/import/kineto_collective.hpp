@@ -23,10 +23,11 @@ GroupNodes group_nodes(std::string_view named, std::int64_t size);
 /// Arguments of an NCCL kernel, as the trace writes them; empty: not at all.
 struct KinetoCollective {
     std::string name, dtype, size, ranks, in_elements, out_elements;
+    std::string in_parts{}, out_parts{};  ///< of an all-to-all, what goes to each rank and comes from it: "[512, 512]"
 };
 
 /// The row of such a kernel; its device and time are left empty. Groups of different ranks are different runs.
-/// @throws RowSkip: no model, or the arguments lack what a row needs.
+/// @throws RowSkip: no model, parts of an all-to-all that differ, or the arguments lack what a row needs.
 ImportedCollective kineto_collective(KinetoCollective const& kernel, ImportRequest const& request);
 
 }  // namespace sextant

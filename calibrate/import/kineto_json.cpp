@@ -4,7 +4,9 @@
 // and backward (of a training library, not of a serving engine), and NCCL kernels with their "Collective name". Kernels
 // in a step find their operands in memory, so products count as cold.
 #include "calibrate/import/importer.hpp"
+#include "calibrate/import/kineto_attention.hpp"
 #include "calibrate/import/kineto_collective.hpp"
+#include "calibrate/import/kineto_product.hpp"
 #include "calibrate/import/log_line.hpp"
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
@@ -60,32 +62,6 @@ std::string item_in(Json const& arguments, char const* key, std::size_t index) {
 /// Products of which there is a model.
 constexpr std::array products{"aten::mm", "aten::_scaled_mm", "aten::linear", "aten::addmm"};
 
-/// A fused attention operator: which axis of its queries and keys is the sequence (the heads are the other of 1 and 2),
-/// and which argument drops out, after which the mask's follows, and which limits the window (0: none does). The
-/// queries are the first argument, of a backward pass the second. Source: PyTorch
-/// aten/src/ATen/native/native_functions.yaml.
-struct AttentionOperator {
-    std::string_view name;
-    std::string_view library;  ///< as kernels/train_step/attention.py calls it
-    std::size_t sequence, dropout, window;
-    [[nodiscard]] bool backward() const { return name.ends_with("_backward"); }
-};
-constexpr std::array attention_operators{
-    AttentionOperator{"aten::_flash_attention_forward", "sdpa_flash", 1, 7, 11},
-    AttentionOperator{"aten::_flash_attention_backward", "sdpa_flash", 1, 10, 15},
-    AttentionOperator{"aten::_scaled_dot_product_flash_attention", "sdpa_flash", 2, 3, 0},
-    AttentionOperator{"aten::_scaled_dot_product_flash_attention_backward", "sdpa_flash", 2, 10, 0},
-    AttentionOperator{"aten::_cudnn_attention_forward", "sdpa_cudnn", 2, 9, 0},
-    AttentionOperator{"aten::_cudnn_attention_backward", "sdpa_cudnn", 2, 13, 0},
-    AttentionOperator{"aten::_scaled_dot_product_cudnn_attention", "sdpa_cudnn", 2, 5, 0},
-    AttentionOperator{"aten::_scaled_dot_product_cudnn_attention_backward", "sdpa_cudnn", 2, 13, 0}};
-
-AttentionOperator const* attention_operator(std::string_view name) {
-    auto const found = std::find_if(attention_operators.begin(), attention_operators.end(),
-                                    [&](AttentionOperator const& of) { return of.name == name; });
-    return found == attention_operators.end() ? nullptr : &*found;
-}
-
 /// Whether there is a model of the operator; the arguments of others are not kept.
 bool is_modelled(std::string_view name) { return is_one_of(products, name) || attention_operator(name) != nullptr; }
 
@@ -100,6 +76,7 @@ struct Launched {
     double microseconds = 0;
     std::size_t kernels = 0;
     bool in_tf32 = false;  ///< as a kernel's name says: the operands are float32
+    std::string device;    ///< its number
 };
 
 /// Rows of one shape and all their times.
@@ -120,7 +97,10 @@ class Trace {
 public:
     explicit Trace(ImportRequest const& request) : request_(request) {}
 
-    void set_device(std::string name) { device_ = std::move(name); }
+    void add_device(std::string const& number, std::string name) {
+        if (devices_.empty()) first_device_ = name;
+        devices_.insert_or_assign(number, std::move(name));
+    }
 
     void add_event(Json& event) {
         std::string const category = text_in(event, "cat");
@@ -150,7 +130,7 @@ public:
         for (auto const& [key, entry] : collectives_)
             guarded([this, &entry = entry] {
                 ImportedCollective row = entry.row;
-                row.device = device_of(request_, device_);  // the trace may name it behind the events
+                row.device = device_named(row.device);
                 // A rank that comes early waits in the kernel for the others: the shortest is nearest to the transfer.
                 row.microseconds = *std::min_element(entry.times.begin(), entry.times.end());
                 out_.add(std::move(row));
@@ -159,6 +139,12 @@ public:
     }
 
 private:
+    /// The name of the device of this number, which the trace may say behind the events; of none the first one's.
+    std::string device_named(std::string const& number) const {
+        auto const found = devices_.find(number);
+        return device_of(request_, found != devices_.end() ? found->second : first_device_);
+    }
+
     template <class Row>
     void add_medians(std::map<std::string, Repeated<Row>> const& shapes) {
         for (auto const& [key, entry] : shapes)
@@ -197,7 +183,8 @@ private:
         Launched& launched = launched_[text_in(event["args"], "External id")];
         launched.microseconds += time;
         ++launched.kernels;
-        launched.in_tf32 = launched.in_tf32 || text_in(event, "name").find("tf32") != std::string::npos;
+        launched.in_tf32 = launched.in_tf32 || is_tf32_kernel(text_in(event, "name"));
+        launched.device = text_in(event["args"], "device");
     }
 
     void add_collective(std::string const& name, Json const& arguments, double time) {
@@ -206,8 +193,11 @@ private:
                                                     .size = text_in(arguments, "Group size"),
                                                     .ranks = text_in(arguments, "Process Group Ranks"),
                                                     .in_elements = text_in(arguments, "In msg nelems"),
-                                                    .out_elements = text_in(arguments, "Out msg nelems")},
+                                                    .out_elements = text_in(arguments, "Out msg nelems"),
+                                                    .in_parts = text_in(arguments, "In split size"),
+                                                    .out_parts = text_in(arguments, "Out split size")},
                                                    request_);
+        row.device = text_in(arguments, "device");
         auto& entry = collectives_[fmt::format("{} {}", row.run, row.bytes)];
         entry.row = std::move(row);
         entry.times.push_back(time);
@@ -217,47 +207,33 @@ private:
         std::string const& name = op.name;
         Json const& arguments = op.arguments;
         auto const dims = dims_of(arguments);
-        if (name == "aten::mm" || name == "aten::_scaled_mm" || name == "aten::linear")
-            add_product(name, arguments, dims, 0, launched);
-        else if (name == "aten::addmm")
-            add_product(name, arguments, dims, 1, launched);
+        if (is_one_of(products, name))
+            add_product(name, arguments, dims, launched);
         else if (AttentionOperator const* const attention = attention_operator(name))
-            add_attention(*attention, arguments, dims, launched.microseconds);
+            add_attention(*attention, arguments, dims, launched);
         else
             throw RowSkip(fmt::format("no model of the operator '{}'", name.substr(0, 60)));
     }
 
-    void add_product(std::string const& name, Json const& arguments, std::vector<Dims> const& dims, std::size_t first,
+    void add_product(std::string const& name, Json const& arguments, std::vector<Dims> const& dims,
                      Launched const& launched) {
-        if (dims.size() < first + 2 || dims[first].size() < 2 || dims[first + 1].size() != 2)
-            throw RowSkip("a product without shapes (record_shapes=True)");
-        Dims const& a = dims[first];
-        Dims const& b = dims[first + 1];
-        bool const transposed = name == "aten::linear";  // its weight is [n, k]
-        std::int64_t m = 1;
-        bool overflow = false;
-        for (std::size_t i = 0; i + 1 < a.size(); ++i)
-            overflow = __builtin_mul_overflow(m, a[i], &m) || overflow;
-        std::int64_t const k = a.back();
-        if (overflow || m < 1 || k < 1 || b[0] < 1 || b[1] < 1 || (transposed ? b[1] : b[0]) != k)
-            throw RowSkip("a product whose shapes do not fit");
-        for (std::size_t scales : {first + 2, first + 3})
-            if (item_in(arguments, "Input type", scales).find("e8m0") != std::string::npos)
-                throw RowSkip("no model of kernels in mxfp8");  // a scale for every 32 values
-        std::string dtype = table_dtype(item_in(arguments, "Input type", first));
-        if (dtype == "float32" && launched.in_tf32) dtype = "tf32";
-        if (dtype.empty()) throw RowSkip("a product without its number format");
-        ImportedProduct const row{.source = source_of(request_, "kineto " + request_.name),
-                                  .device = device_of(request_, device_),
-                                  .kernel = name,
-                                  .dtype = dtype,
-                                  .m = m,
-                                  .n = transposed ? b[0] : b[1],
-                                  .k = k,
-                                  .cache = CacheState::cold,
-                                  .quantised_before = quantises(dtype)};
-        auto& entry = products_[fmt::format("{} {} {} {} {}", name, dtype, row.m, row.n, row.k)];
-        entry.row = row;
+        std::size_t const first = name == "aten::addmm" ? 1 : 0;
+        bool const scaled = name == "aten::_scaled_mm";
+        auto const sizes = [&](std::size_t at) { return at < dims.size() ? dims[at] : Dims(); };
+        auto const type = [&](std::size_t at) { return item_in(arguments, "Input type", at); };
+        ImportedProduct row = kineto_product({.op = name,
+                                              .a = sizes(first),
+                                              .b = sizes(first + 1),
+                                              .a_scales = scaled ? sizes(2) : Dims(),
+                                              .b_scales = scaled ? sizes(3) : Dims(),
+                                              .type = type(first),
+                                              .a_scale_type = scaled ? type(2) : "",
+                                              .b_scale_type = scaled ? type(3) : "",
+                                              .in_tf32 = launched.in_tf32});
+        row.source = source_of(request_, "kineto " + request_.name);
+        row.device = device_named(launched.device);
+        auto& entry = products_[fmt::format("{} {} {} {} {} {}", name, row.dtype, row.m, row.n, row.k, row.device)];
+        entry.row = std::move(row);
         entry.times.push_back(launched.microseconds);
     }
 
@@ -271,7 +247,8 @@ private:
             throw RowSkip("attention with a sliding window");
     }
 
-    void add_attention(AttentionOperator const& of, Json const& arguments, std::vector<Dims> const& dims, double time) {
+    void add_attention(AttentionOperator const& of, Json const& arguments, std::vector<Dims> const& dims,
+                       Launched const& launched) {
         std::size_t const first = of.backward() ? 1 : 0;
         if (dims.size() < first + 2 || dims[first].size() != 4 || dims[first + 1].size() != 4)
             throw RowSkip("attention without shapes, or over sequences of different lengths");
@@ -285,7 +262,7 @@ private:
         check_dense(of, arguments, k[sequence]);
         if (q[sequence] != k[sequence]) throw RowSkip("attention after tokens that are in a cache");
         ImportedAttention const row{.source = source_of(request_, "kineto " + request_.name),
-                                    .device = device_of(request_, device_),
+                                    .device = device_named(launched.device),
                                     .kind = "context",
                                     .dtype = table_dtype(item_in(arguments, "Input type", first)),
                                     .cache_dtype = table_dtype(item_in(arguments, "Input type", first + 1)),
@@ -297,14 +274,15 @@ private:
                                     .head_dim = q[3],
                                     .library = std::string(of.library),
                                     .backward = of.backward()};
-        auto& entry = attention_[fmt::format("{} {} {} {} {} {} {}", of.name, row.dtype, row.batch, row.length,
-                                             row.heads, row.kv_heads, row.head_dim)];
+        auto& entry = attention_[fmt::format("{} {} {} {} {} {} {} {}", of.name, row.dtype, row.batch, row.length,
+                                             row.heads, row.kv_heads, row.head_dim, row.device)];
         entry.row = row;
-        entry.times.push_back(time);
+        entry.times.push_back(launched.microseconds);
     }
 
     ImportRequest const& request_;
-    std::string device_;
+    std::map<std::string, std::string> devices_;  ///< names by number
+    std::string first_device_;
     std::map<std::string, Operator> operators_;
     std::map<std::string, Launched> launched_;
     std::map<std::string, Repeated<ImportedProduct>> products_;
@@ -334,8 +312,9 @@ public:
             trace_.add_event(parsed);
             return false;
         }
-        if (depth == 1 && key_ == "deviceProperties" && event == Event::array_end && !parsed.empty())
-            trace_.set_device(text_in(parsed[0], "name"));
+        if (depth == 1 && key_ == "deviceProperties" && event == Event::array_end)
+            for (Json const& device : parsed)
+                trace_.add_device(text_in(device, "id"), text_in(device, "name"));
         return key_ == "deviceProperties";
     }
 

@@ -712,3 +712,157 @@ TEST_CASE("importers: what a time was measured with does not hang on what the so
         CHECK(states(nvbench) == std::vector{CacheState::cold, CacheState::hot});
     }
 }
+
+namespace {
+
+/// A trace of operators that each launched one kernel.
+class KinetoEvents {
+public:
+    /// @param arguments JSON of the operator's lists, @param kernel its name, @param device its number
+    KinetoEvents& add(std::string const& op, std::string const& arguments, std::string const& kernel,
+                      std::string const& device = "0") {
+        std::string const id = std::to_string(++operators_);
+        events_ += (events_.empty() ? "" : ",") + std::string(R"({"cat": "cpu_op", "name": ")") + op +
+                   R"(", "args": {"External id": )" + id + ", " + arguments + R"(}}, {"cat": "kernel", "name": ")" +
+                   kernel + R"(", "dur": 9, "args": {"External id": )" + id + R"(, "device": )" + device + "}}";
+        return *this;
+    }
+    KinetoEvents& add_collective(std::string const& arguments) {
+        events_ += (events_.empty() ? "" : ",") + std::string(R"({"cat": "kernel", "dur": 9, "args": {)") + arguments +
+                   R"(, "Group size": 4, "Process Group Ranks": "[0, 1, 2, 3]"}})";
+        return *this;
+    }
+    [[nodiscard]] ImportedTables read() const {
+        return imported(R"({"deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"},
+            {"id": 1, "name": "NVIDIA L40S"}], "traceEvents": [)" +
+                        events_ + "]}");
+    }
+
+private:
+    std::string events_;
+    int operators_ = 0;
+};
+
+/// Lists of aten::_scaled_mm: sizes of both matrices and of their scales.
+std::string scaled_product(std::string const& sizes, std::string const& type, std::string const& scale_type) {
+    return R"("Input Dims": [)" + sizes + R"(], "Input type": [")" + type + "\", \"" + type + "\", \"" + scale_type +
+           "\", \"" + scale_type + "\"]";
+}
+
+}  // namespace
+
+TEST_CASE("Kineto: scales in blocks along k make a product fp8_block, scales of rows or of tensors do not") {
+    std::string const e4m3 = "c10::Float8_e4m3fn";
+    auto const dtype = [&](std::string const& scales) {
+        ImportedTables const t =
+            KinetoEvents()
+                .add("aten::_scaled_mm", scaled_product("[256, 1024], [1024, 512], " + scales, e4m3, "float"), "gemm")
+                .read();
+        REQUIRE(t.products.size() == 1);
+        CHECK(t.products[0].k == 1024);
+        CHECK(t.products[0].quantised_before);
+        return cases_of(t).at(0).variant;
+    };
+    CHECK(dtype("[], []") == "fp8");
+    CHECK(dtype("[1], [1]") == "fp8");
+    CHECK(dtype("[1, 1], [1, 1]") == "fp8");
+    CHECK(dtype("[256, 1], [1, 512]") == "fp8");
+    CHECK(dtype("[256, 8], [8, 4]") == "fp8-block");
+    CHECK(dtype("[256, 8], [8, 512]") == "fp8-block");
+}
+
+TEST_CASE("Kineto: an element of NVFP4 is two values, so k is twice the size of the matrix") {
+    ImportedTables const t = KinetoEvents()
+                                 .add("aten::_scaled_mm",
+                                      scaled_product("[256, 512], [512, 384], [16384], [24576]",
+                                                     "c10::Float4_e2m1fn_x2", "c10::Float8_e4m3fn"),
+                                      "gemm")
+                                 .read();
+    REQUIRE(t.products.size() == 1);
+    CHECK(std::array{t.products[0].m, t.products[0].n, t.products[0].k} ==
+          std::array<std::int64_t, 3>{256, 384, 1024});
+    CHECK(t.products[0].dtype == "nvfp4");
+    CHECK(cases_of(t).at(0).variant == "fp4");
+}
+
+TEST_CASE("Kineto: cuBLAS' kernels of float32 that are named by their instruction are TF32, those of SIMT are not") {
+    std::string const lists = R"("Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"])";
+    auto const dtype = [&](std::string const& kernel) {
+        ImportedTables const t = KinetoEvents().add("aten::mm", lists, kernel).read();
+        REQUIRE(t.products.size() == 1);
+        return t.products[0].dtype;
+    };
+    CHECK(dtype("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4>(Params)") == "tf32");
+    CHECK(dtype("void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(Params)") == "float32");
+    CHECK(dtype("ampere_sgemm_128x64_nn") == "float32");
+    std::string const halves = R"("Input Dims": [[64, 32], [32, 16]], "Input type": ["c10::Half", "c10::Half"])";
+    CHECK(KinetoEvents().add("aten::mm", halves, "cutlass_75_tensorop_s1688gemm_f16_nn").read().products[0].dtype ==
+          "float16");
+}
+
+TEST_CASE("Kineto: of several devices each kernel is of the one that it ran on") {
+    std::string const lists = R"("Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"])";
+    ImportedTables const t = KinetoEvents()
+                                 .add("aten::mm", lists, "gemm", "0")
+                                 .add("aten::mm", lists, "gemm", "1")
+                                 .add("aten::mm", lists, "gemm", "7")
+                                 .read();
+    REQUIRE(t.products.size() == 2);  // of a number that the trace does not list: the first device
+    CHECK(t.products[0].device == "NVIDIA H100 80GB HBM3");
+    CHECK(t.products[1].device == "NVIDIA L40S");
+}
+
+TEST_CASE("Kineto: an all-to-all of unequal parts is not one of equal parts") {
+    auto const parts = [](std::string const& in, std::string const& out) {
+        return KinetoEvents()
+            .add_collective(R"("Collective name": "all_to_allv", "dtype": "BFloat16", "In msg nelems": 4096,
+                "Out msg nelems": 4096, "In split size": ")" +
+                            in + R"(", "Out split size": ")" + out + '"')
+            .read();
+    };
+    CHECK(parts("[]", "[]").collectives.size() == 1);
+    CHECK(parts("[1024, 1024, 1024, 1024]", "[1024, 1024, 1024, 1024]").collectives.size() == 1);
+    for (ImportedTables const& t :
+         {parts("[4093, 1, 1, 1]", "[]"), parts("[1024, 1024, 1024, 1024]", "[0, 0, 0, 4096]")}) {
+        CHECK(t.collectives.empty());
+        CHECK(t.skipped.at("an all-to-all whose parts differ in size") == 1);
+    }
+}
+
+TEST_CASE("importers: messages of any usual elements have their bytes") {
+    for (auto const& [dtype, bytes] : {std::pair{"Float", 4}, {"Int", 4}, {"Long", 8}, {"Double", 8}, {"Half", 2},
+                                       {"BFloat16", 2}, {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}, {"Byte", 1},
+                                       {"Bool", 1}}) {
+        CAPTURE(dtype);
+        ImportedTables const t = KinetoEvents()
+                                     .add_collective(std::string(R"("Collective name": "allreduce", "dtype": ")") +
+                                                     dtype + R"(", "In msg nelems": 1000, "Out msg nelems": 1000)")
+                                     .read();
+        REQUIRE(t.collectives.size() == 1);
+        CHECK(t.collectives[0].bytes == 1000 * bytes);
+    }
+    std::string text = aic_nccl;
+    text.replace(text.find("half"), 4, "bfloat16");
+    CHECK(imported(text).collectives.at(0).bytes == 2 * 1048576);
+    text.replace(text.find("bfloat16"), 8, "complex64");
+    CHECK(imported(text).skipped.at("a collective of unknown elements 'complex64'") == 1);
+}
+
+TEST_CASE("nccl-tests: a list of ranks without the device's name asks for it, and is no failure of the program") {
+    std::string text = nccl_log;
+    for (std::size_t at = 0; (at = text.find(" NVIDIA L40S")) != std::string::npos;)
+        text.erase(at, std::string_view(" NVIDIA L40S").size());
+    ImportedTables const t = imported(text);
+    CHECK(t.collectives.empty());
+    CHECK(t.skipped.at("does not say its device (--device NAME)") == 1);
+    REQUIRE(imported(text, "l40s").collectives.size() == 1);
+    CHECK(imported(text, "l40s").collectives[0].device == "l40s");
+}
+
+TEST_CASE("sextant-bench: a last row that is whole counts without a line end, too") {
+    std::string text = bench_rows.substr(0, bench_rows.find('\n'));
+    CHECK(imported(text).products.size() == 1);
+    text.resize(text.size() - 1);  // without the brace
+    CHECK(recognised(text) == "sextant-bench");
+    CHECK_THROWS_WITH(imported(text), contains("has no rows of sextant-bench"));
+}
