@@ -3,7 +3,24 @@
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 
+#include <cstddef>
+
 namespace sextant {
+namespace {
+
+/// Whether what follows the last line end is a row all the same, as editors leave it, and not what an interrupt cut off.
+bool is_whole_row(std::string_view line, std::string_view header, std::string const& name) {
+    try {
+        if (line.starts_with('{')) return table_of_json_lines(line, name, bench_columns()).records.size() == 1;
+        auto const columns = parse_csv_records(header, name);
+        auto const row = parse_csv_records(line, name);
+        return columns.size() == 1 && row.size() == 1 && row[0].cells.size() == columns[0].cells.size();
+    } catch (InputError const&) {  // an object or a quoted cell that does not end
+        return false;
+    }
+}
+
+}  // namespace
 
 std::vector<std::string_view> bench_columns() {
     return {"bench",    "backend", "device",  "driver",       "date",          "kernel",   "dtype",         "m",
@@ -21,7 +38,8 @@ bool is_bench_table(CsvTable const& table) {
 
 CsvTable parse_bench_rows(std::string_view text, std::string const& name) {
     auto const end = text.rfind('\n');
-    text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+    std::size_t const rest = end == std::string_view::npos ? 0 : end + 1;
+    if (!is_whole_row(text.substr(rest), text.substr(0, text.find('\n')), name)) text = text.substr(0, rest);
     if (text.empty()) throw InputError("{}: has no rows of sextant-bench", name);
     CsvTable table = text.front() == '{' ? table_of_json_lines(text, name, bench_columns()) : parse_csv(text, name);
     if (!is_bench_table(table)) throw InputError("{}: the header is not that of sextant-bench", name);
