@@ -10,6 +10,7 @@
 #include "cli/unavailable.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/json/text_file.hpp"
 #include "core/measurements/bench_row.hpp"
 #include "core/quantity_text.hpp"
@@ -41,12 +42,20 @@ bool is_program(fs::path const& path) {
     return fs::is_regular_file(path, fault) && access(path.c_str(), X_OK) == 0;
 }
 
+/// Each name once: the benchmarks measure one that is named twice twice.
+std::vector<std::string> without_repeats(std::vector<std::string> const& names) {
+    std::vector<std::string> out;
+    for (std::string const& name : names)
+        if (!is_one_of(out, name)) out.push_back(name);
+    return out;
+}
+
 std::vector<std::string> bench_arguments(BenchRequest const& request) {
     std::vector<std::string> arguments{
         "--backend", request.backend, request.effort == BenchEffort::full ? "--full" : "--quick", "--out", request.out};
     if (!request.benches.empty()) {
         arguments.emplace_back("--bench");
-        arguments.push_back(fmt::format("{}", fmt::join(request.benches, ",")));
+        arguments.push_back(fmt::format("{}", fmt::join(without_repeats(request.benches), ",")));
     }
     if (request.file == BenchFile::resume) arguments.emplace_back("--resume");
     if (request.gpu) arguments.insert(arguments.end(), {"--device", fmt::format("{}", *request.gpu)});
@@ -100,6 +109,8 @@ void check(BenchRequest const& request) {
         if (!file.empty()) require_folder_of(file);  // before an hour of measurements
     if (request.max_seconds && !(*request.max_seconds > 0 && *request.max_seconds < 1e7))
         throw InputError("--max-seconds: is {} (a number above 0 is needed)", *request.max_seconds);
+    if (request.gpu && request.backend == "host")
+        throw InputError("--gpu: is of the cuda backend, and this is --backend host (leave one of them out)");
     if (request.gpu && *request.gpu < 0) throw InputError("--gpu: is {} (at least 0)", *request.gpu);
 }
 
@@ -204,10 +215,11 @@ Subcommand describe_calibrate_run(CLI::App& calibrate, CommandContext& context) 
     app.add_option("--bench-names", r.benches, "only these benchmarks (see 'sextant-bench --list')")
         ->delimiter(',')
         ->option_text("A[,B...]");
-    app.add_flag_callback(
+    CLI::Option* const quick = app.add_flag_callback(
         "--quick", [&r] { r.effort = BenchEffort::quick; }, "few shapes, 2 % of noise (default)");
     app.add_flag_callback(
-        "--full", [&r] { r.effort = BenchEffort::full; }, "many shapes, half a percent");
+           "--full", [&r] { r.effort = BenchEffort::full; }, "many shapes, half a percent")
+        ->excludes(quick);
     app.add_flag_callback(
         "--resume", [&r] { r.file = BenchFile::resume; },
         "go on with an existing --out: what it has is not measured again");

@@ -184,12 +184,16 @@ KernelPredictor::KernelPredictor(std::string const& profile, std::string const& 
     if (profile_) {
         auto const& devices = fitted->devices;
         if (!fitted->is_class() && std::find(devices.begin(), devices.end(), profile_->name) == devices.end())
-            throw InputError("--calibration: {} is of {}, not of {}", calibration, devices.front(), profile_->name);
+            throw InputError("{}: is of {}, not of {} (give a calibration of that device, or leave the device out)",
+                             calibration, devices.front(), profile_->name);
         profile_->kernels = fitted;
         return;
     }
     if (fitted->is_class())
-        throw InputError("--calibration: {} is of a class of devices (--profile NAME)", calibration);
+        throw InputError(
+            "{}: is of a class of devices (name one: 'validate kernels --profile NAME', 'calibrate report --device "
+            "NAME')",
+            calibration);
     for (std::string const& device : fitted->devices) {
         AcceleratorProfile const* const known = known_accelerator(device);
         if (known == nullptr)

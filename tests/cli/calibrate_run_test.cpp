@@ -169,6 +169,25 @@ TEST_CASE("calibrate run: a missing program is 3 with how to build it, a wrong o
                   .code == 2);
 }
 
+TEST_CASE("calibrate run: a benchmark that is named twice runs once, options that contradict each other are 2") {
+    ScratchFolder const folder("calibrate_twice");
+    auto const tells = script(folder, "tells", "echo \"$*\" >> " + folder.path("calls") + "\nexit 3\n");
+    std::vector<std::string> const call{"calibrate", "run", "--bench", tells, "--out", folder.path("a.csv")};
+    auto const with = [&](std::vector<std::string> const& more) {
+        auto arguments = call;
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_sextant(arguments);
+    };
+    CHECK(with({"--bench-names", "copies,gemm,copies"}).code == 3);
+    CHECK_THAT(read_text_file(folder.path("calls")), contains("--bench copies,gemm --dry-run"));
+    auto const effort = with({"--quick", "--full"});
+    CHECK(effort.code == 2);
+    CHECK_THAT(effort.err, contains("--quick excludes --full"));
+    auto const gpu = with({"--backend", "host", "--gpu", "1"});
+    CHECK(gpu.code == 2);
+    CHECK_THAT(gpu.err, contains("--gpu: is of the cuda backend"));
+}
+
 TEST_CASE("calibrate run: an interrupt ends the child, keeps the rows and says how to go on") {
     ScratchFolder const folder("calibrate_interrupt");
     // Interrupts the program that started it, as Ctrl-C would, once there is something to keep.
