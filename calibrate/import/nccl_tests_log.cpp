@@ -192,6 +192,8 @@ private:
         if (reason.empty() && head_.cpu_time) reason = "has the processor's times (cputime: run it without -C)";
         if (reason.empty() && run_.aggregated)
             reason = "has the time of a share of several collectives launched at once (agg iters: run it without -m)";
+        if (reason.empty() && run_.blocking)
+            reason = "has the host's wait after each collective in its times (Blocking Enabled: run it without -z)";
         if (!reason.empty()) {
             if (!run_.rows.empty()) run_.skipped[reason] += run_.rows.size();
             run_.rows.clear();

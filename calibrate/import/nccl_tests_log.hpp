@@ -18,6 +18,7 @@ struct NcclTestsLog {
     std::int64_t ranks = 0;       ///< of one group, where a run was split
     std::int64_t hosts = 0;
     bool aggregated = false;    ///< several collectives in one launch (-m): a time is a share of theirs together
+    bool blocking = false;      ///< each collective is waited for (-z), which its time has in it
     bool without_nvls = false;  ///< NCCL_NVLS_ENABLE=0, or an NCCL_ALGO that leaves NVLS out
     std::vector<CollectiveRow> rows;
     std::map<std::string, std::size_t> skipped;  ///< lines that were left out, by the reason
@@ -37,8 +38,8 @@ std::string_view foreign_benchmark(std::string_view text);
 /// the sizes of a run is the next one's; else the file's: one called all_gather.log is one. Rows of a run that NCCL's
 /// environment keeps from NVLS say so in their intra_link. Times are the
 /// out-of-place and in-place columns in us, the lesser counts; sizes as printed. The last line of a run may be cut off.
-/// Left out with the reason are runs of separate processes, of one rank, of groups or devices that differ, and with the
-/// processor's times, and sizes whose time and algbw contradict each other.
+/// Left out with the reason are runs of separate processes, of one rank, of groups or devices that differ, with the
+/// processor's times, and with a wait after each collective, and sizes whose time and algbw contradict each other.
 /// @throws InputError: no line with a size; no list of ranks; a collective that is not said, or whose bus bandwidth is
 /// not that of the columns; a line with a size whose other cells are no numbers, a time that is negative or not finite;
 /// hosts with more ranks than others.

@@ -31,6 +31,7 @@ void read_settings(std::string_view line, NcclTestsLog& run) {
     if (auto const value = setting_in(line, "NCCL_NVLS_ENABLE"); !value.empty()) run.without_nvls = value == "0";
     if (auto const value = setting_in(line, "NCCL_ALGO"); !value.empty() && leaves_out_nvls(value))
         run.without_nvls = true;
+    if (line.find("# Blocking Enabled") != std::string_view::npos) run.blocking = true;
     constexpr std::string_view together = "agg iters: ";
     if (auto const at = line.find(together); at != std::string_view::npos) {
         int count = 0;

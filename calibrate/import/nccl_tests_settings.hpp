@@ -6,8 +6,8 @@
 
 namespace sextant {
 
-/// Takes into `run` what a line says of how it was measured: variables of NCCL's environment, and collectives that were
-/// launched several at a time ("agg iters: 20").
+/// Takes into `run` what a line says of how it was measured: variables of NCCL's environment, collectives that were
+/// launched several at a time ("agg iters: 20"), and such as were waited for one by one ("Blocking Enabled").
 void read_settings(std::string_view line, NcclTestsLog& run);
 
 }  // namespace sextant

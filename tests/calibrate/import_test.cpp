@@ -408,6 +408,27 @@ TEST_CASE("NVBench: axes are the shape, single launches are cold, bytes come fro
     CHECK(imported(brief).skipped.at("cold, and no longer than its start takes") == 1);
 }
 
+TEST_CASE("importers: types as CUDA, CUTLASS and NVBench spell them are the formats of the tables") {
+    for (auto const& [type, format] : {std::pair{"__nv_bfloat16", "bfloat16"},
+                                       {"nv_bfloat16", "bfloat16"},
+                                       {"cutlass::bfloat16_t", "bfloat16"},
+                                       {"cutlass::half_t", "float16"},
+                                       {"cutlass::tfloat32_t", "tf32"},
+                                       {"cutlass::float_e4m3_t", "fp8"},
+                                       {"BF16", "bfloat16"},
+                                       {"F16", "float16"},
+                                       {"I8", "sq"},
+                                       {"int8_t", "sq"},
+                                       {"F64", "f64"}}) {
+        CAPTURE(type);
+        std::string text = nvbench;
+        text.replace(text.find("BF16"), 4, type);
+        ImportedTables const t = imported(text);
+        REQUIRE(t.products.size() == 2);
+        CHECK(t.products[0].dtype == format);
+    }
+}
+
 TEST_CASE("Kineto: kernels belong to their operator, repeated shapes give a median, waiting ranks do not count") {
     ImportedTables const t = imported(kineto);
     REQUIRE(t.products.size() == 2);
@@ -779,8 +800,7 @@ TEST_CASE("Kineto: an element of NVFP4 is two values, so k is twice the size of 
                                       "gemm")
                                  .read();
     REQUIRE(t.products.size() == 1);
-    CHECK(std::array{t.products[0].m, t.products[0].n, t.products[0].k} ==
-          std::array<std::int64_t, 3>{256, 384, 1024});
+    CHECK(std::array{t.products[0].m, t.products[0].n, t.products[0].k} == std::array<std::int64_t, 3>{256, 384, 1024});
     CHECK(t.products[0].dtype == "nvfp4");
     CHECK(cases_of(t).at(0).variant == "fp4");
 }
@@ -830,8 +850,15 @@ TEST_CASE("Kineto: an all-to-all of unequal parts is not one of equal parts") {
 }
 
 TEST_CASE("importers: messages of any usual elements have their bytes") {
-    for (auto const& [dtype, bytes] : {std::pair{"Float", 4}, {"Int", 4}, {"Long", 8}, {"Double", 8}, {"Half", 2},
-                                       {"BFloat16", 2}, {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}, {"Byte", 1},
+    for (auto const& [dtype, bytes] : {std::pair{"Float", 4},
+                                       {"Int", 4},
+                                       {"Long", 8},
+                                       {"Double", 8},
+                                       {"Half", 2},
+                                       {"BFloat16", 2},
+                                       {"Float8_e4m3fn", 1},
+                                       {"Float8_e5m2", 1},
+                                       {"Byte", 1},
                                        {"Bool", 1}}) {
         CAPTURE(dtype);
         ImportedTables const t = KinetoEvents()

@@ -478,6 +478,18 @@ TEST_CASE("nccl-tests log: shares of several collectives launched at once are no
     CHECK(runs[1].rows.size() == 1);
 }
 
+TEST_CASE("nccl-tests log: times of collectives that were each waited for are left out, of that run alone") {
+    std::string waited(ranks);
+    waited.insert(waited.find("#\n"), "# Blocking Enabled: wait for completion and barrier after each collective \n");
+    auto const runs = read_all(waited + sizes + ranks + sizes, "all_reduce.log");
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[0].rows.empty());
+    CHECK(runs[0].skipped.at(
+              "has the host's wait after each collective in its times (Blocking Enabled: run it without -z)") == 2);
+    CHECK(runs[1].rows.size() == 2);
+    CHECK(runs[1].skipped.empty());
+}
+
 TEST_CASE("nccl-tests log: the library's version is also read as a code, each run its own") {
     auto const with = [](std::string const& code) {
         return "# nccl-tests version 2.17.6 nccl-headers=22700 nccl-library=" + code +
