@@ -49,6 +49,8 @@ Importer const& importer_for(std::string_view text, std::string const& name) {
     for (Importer const* importer : all)
         if (importer->recognises(text)) return *importer;
     if (auto const other = foreign_benchmark(text); !other.empty()) throw InputError("{}: is of {}", name, other);
+    if (header_has(text, {"device", "latency_us"}) || header_has(text, {"run_id", "size_bytes"}))
+        throw InputError("{}: is a table of ours already (fit, report and validate take it as it is)", name);
     constexpr std::ptrdiff_t several = 3;  // a line of prose may have one
     std::string_view const first = text.substr(0, text.find('\n'));
     for (char const separator : {';', '\t'})

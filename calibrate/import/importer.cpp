@@ -159,8 +159,9 @@ std::int64_t needed_count(RowCells const& row, std::string_view column) { return
 
 std::string device_of(ImportRequest const& request, std::string const& of_row) {
     if (!request.device.empty()) return request.device;
-    if (of_row.empty()) throw RowSkip("does not say its device (--device NAME)");
-    return of_row;
+    if (!of_row.empty()) return of_row;
+    if (request.device_where_unstated.empty()) throw RowSkip("does not say its device (--device NAME)");
+    return request.device_where_unstated;
 }
 
 std::string source_of(ImportRequest const& request, std::string const& of_row) {

@@ -72,9 +72,10 @@ struct ImportedTables {
 
 /// What the file does not say of itself.
 struct ImportRequest {
-    std::string name{};    ///< of the file, for messages and as the run's name
-    std::string device{};  ///< replaces what the rows say; empty: they have to say it
-    std::string source{};  ///< the same of where they come from; empty: the format's name
+    std::string name{};                   ///< of the file, for messages and as the run's name
+    std::string device{};                 ///< replaces what the rows say; empty: they have to say it
+    std::string source{};                 ///< the same of where they come from; empty: the format's name
+    std::string device_where_unstated{};  ///< of rows that say none; empty: they have to say it
 };
 
 /// One foreign format. Each importer is one file that defines one of these, and a line of catalog.cpp.
@@ -103,7 +104,7 @@ std::string collectives_csv(ImportedTables const& tables);
 /// What importers have in common: cells that a row cannot do without.
 double needed_number(RowCells const& row, std::string_view column);  ///< @throws RowSkip when empty or zero
 std::int64_t needed_count(RowCells const& row, std::string_view column);
-/// `--device`, else the row's. @throws RowSkip when neither says it.
+/// `--device`, else the row's, else that of rows which say none. @throws RowSkip when nothing says it.
 std::string device_of(ImportRequest const& request, std::string const& of_row);
 /// `--source`, else this one.
 std::string source_of(ImportRequest const& request, std::string const& of_row);

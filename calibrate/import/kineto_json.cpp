@@ -257,8 +257,9 @@ private:
         std::size_t const sequence = of.sequence, heads = 3 - of.sequence;
         if (dims.size() > first + 2 && dims[first + 2].size() == 4 && dims[first + 2][3] != k[3])
             throw RowSkip("attention with values of another size than its keys");
-        if (item_in(arguments, "Concrete Inputs", of.dropout + 1) != "True")
-            throw RowSkip("attention that is not known to be causal (record_shapes=True)");
+        std::string const causal = item_in(arguments, "Concrete Inputs", of.dropout + 1);
+        if (causal == "False") throw RowSkip("attention without a causal mask");
+        if (causal != "True") throw RowSkip("attention that is not known to be causal (record_shapes=True)");
         check_dense(of, arguments, k[sequence]);
         if (q[sequence] != k[sequence]) throw RowSkip("attention after tokens that are in a cache");
         ImportedAttention const row{.source = source_of(request_, "kineto " + request_.name),

@@ -35,7 +35,9 @@ std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request
         rows.insert(rows.end(), std::make_move_iterator(read.rows.begin()), std::make_move_iterator(read.rows.end()));
     };
     for (std::string const& file : request.tables)
-        add(file, collective_measurements(collective_table_of(file, context), cluster));
+        add(file,
+            collective_measurements(
+                collective_table_of(file, cluster != nullptr ? cluster->accelerator.name : "", context), cluster));
     for (std::string const& file : request.logs) {
         if (cluster == nullptr)
             throw InputError("--nccl-log: needs --cluster (a log does not name the network it ran on)");

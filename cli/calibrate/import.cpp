@@ -32,12 +32,13 @@ struct Kind {
     std::size_t (*rows)(ImportedTables const&);
 };
 
+constexpr Kind collectives{"collectives", "collectives.csv", collectives_csv,
+                           [](ImportedTables const& t) { return t.collectives.size(); }};
 constexpr std::array kinds{
     Kind{"matrix products", "gemm.csv", products_csv, [](ImportedTables const& t) { return t.products.size(); }},
     Kind{"attention", "attention.csv", attention_csv, [](ImportedTables const& t) { return t.attention.size(); }},
     Kind{"memory-bound kernels", "memory.csv", memory_csv, [](ImportedTables const& t) { return t.memory.size(); }},
-    Kind{"collectives", "collectives.csv", collectives_csv,
-         [](ImportedTables const& t) { return t.collectives.size(); }},
+    collectives,
 };
 
 template <class Row>
@@ -54,17 +55,35 @@ void append(ImportedTables& to, ImportedTables from) {
         to.skipped[reason] += count;
 }
 
-ImportedTables imported(std::string const& file, std::string_view text, ImportCall const& call,
+/// @param from an importer by name; empty: by what the text holds
+ImportedTables imported(std::string const& from, std::string_view text, ImportRequest const& request,
                         CommandContext& context) {
-    Importer const& importer = call.from.empty() ? importer_for(text, file) : find_importer(call.from);
-    if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw InputError("{}: is empty", file);
-    context.err << fmt::format("{}: read as {}\n", file, importer.name);
-    return importer.read(text, {.name = file, .device = call.device, .source = call.source});
+    Importer const& importer = from.empty() ? importer_for(text, request.name) : find_importer(from);
+    if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw InputError("{}: is empty", request.name);
+    context.err << fmt::format("{}: read as {}\n", request.name, importer.name);
+    return importer.read(text, request);
+}
+
+/// Rows of one kind as a table of ours; its lines are not those of the file.
+CsvTable table_of(ImportedTables const& tables, Kind const& kind, std::string const& file) {
+    return parse_csv(kind.csv(tables), fmt::format("{} as {}", file, kind.file));
 }
 
 void report_skipped(std::string const& file, ImportedTables const& tables, CommandContext& context) {
     for (auto const& [reason, count] : tables.skipped)
         context.err << fmt::format("{}: {} left out: {}\n", file, count, reason);
+}
+
+/// Traces take minutes: that their tables cannot be written is said before.
+void check_out(std::string const& out) {
+    namespace fs = std::filesystem;
+    if (out.empty()) throw InputError("--out: is missing (FILE.csv, or a folder for several kinds of rows)");
+    std::error_code fault;
+    std::string const ending = fs::path(out).extension().string();
+    if (is_one_of(std::array{".json", ".jsonl", ".txt", ".tsv", ".md", ".parquet"}, ending) &&
+        !fs::is_directory(out, fault))
+        throw InputError("--out: '{}' is the name of another kind of file (FILE.csv, or a folder)", out);
+    if (out.ends_with(".csv")) require_folder_of(out);
 }
 
 /// Where each kind goes: one file for one kind, else a folder of files.
@@ -77,9 +96,6 @@ void write_tables(ImportedTables const& tables, std::string const& out) {
     if (one_file && present > 1)
         throw InputError("--out: {} is one file, and there are {} kinds of rows (give a folder)", out, present);
     std::error_code fault;
-    std::string const ending = fs::path(out).extension().string();
-    if (is_one_of(std::array{".json", ".jsonl", ".txt", ".tsv", ".md", ".parquet"}, ending) && !fs::is_directory(out))
-        throw InputError("--out: '{}' is the name of another kind of file (FILE.csv, or a folder)", out);
     if (!one_file) {
         fs::create_directories(out, fault);
         if (!fs::is_directory(out)) throw InputError("--out: {} is no folder and cannot become one", out);
@@ -101,10 +117,11 @@ bool is_our_kernel_table(CsvTable const& table) {
 }  // namespace
 
 int import_measurements(ImportCall const& call, CommandContext& context) {
-    if (call.out.empty()) throw InputError("--out: is missing (FILE.csv, or a folder for several kinds of rows)");
+    check_out(call.out);
     ImportedTables all;
     for (std::string const& file : call.files) {
-        ImportedTables tables = imported(file, read_text_file(file, largest_file), call, context);
+        ImportedTables tables = imported(call.from, read_text_file(file, largest_file),
+                                         {.name = file, .device = call.device, .source = call.source}, context);
         report_skipped(file, tables, context);
         append(all, std::move(tables));
     }
@@ -132,16 +149,16 @@ std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string cons
         if (is_our_kernel_table(table) || !known)
             return {std::move(table)};  // what is neither is refused by its reader
     }
-    ImportedTables const tables = imported(file, text, {.device = device}, context);
+    ImportedTables const tables = imported("", text, {.name = file, .device_where_unstated = device}, context);
     report_skipped(file, tables, context);
     std::vector<CsvTable> out;
     for (Kind const& kind : kinds)
-        if (kind.csv != collectives_csv && kind.rows(tables) > 0) out.push_back(parse_csv(kind.csv(tables), file));
+        if (kind.csv != collectives_csv && kind.rows(tables) > 0) out.push_back(table_of(tables, kind, file));
     if (out.empty()) throw InputError("{}: has no kernel times that can be used", file);
     return out;
 }
 
-CsvTable collective_table_of(std::string const& file, CommandContext& context) {
+CsvTable collective_table_of(std::string const& file, std::string const& device, CommandContext& context) {
     std::string const text = read_text_file(file, largest_file);
     if (text.starts_with("run_id,")) return parse_csv(text, file);
     bool known = false;
@@ -151,10 +168,10 @@ CsvTable collective_table_of(std::string const& file, CommandContext& context) {
         if (auto const other = foreign_benchmark(text); !other.empty()) throw InputError("{}: is of {}", file, other);
         return parse_csv(text, file);
     }
-    ImportedTables const tables = imported(file, text, {}, context);
+    ImportedTables const tables = imported("", text, {.name = file, .device_where_unstated = device}, context);
     report_skipped(file, tables, context);
     if (tables.collectives.empty()) throw InputError("{}: has no collectives that can be used", file);
-    return parse_csv(collectives_csv(tables), file);
+    return table_of(tables, collectives, file);
 }
 
 Subcommand describe_calibrate_import(CLI::App& calibrate, CommandContext& context) {

@@ -23,9 +23,10 @@ int import_measurements(ImportCall const& call, CommandContext& context);
 
 /// Tables of kernel times in a file: one of ours as it is, else what an importer makes of it; rows that are left out
 /// are counted on standard error.
+/// @param device of the rows of foreign formats that say none (empty: they are left out); those that do keep theirs
 std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string const& device, CommandContext& context);
 
 /// The same of collectives. @throws InputError when the file has none.
-CsvTable collective_table_of(std::string const& file, CommandContext& context);
+CsvTable collective_table_of(std::string const& file, std::string const& device, CommandContext& context);
 
 }  // namespace sextant::cli

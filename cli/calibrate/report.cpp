@@ -6,6 +6,7 @@
 #include "cli/validate/plots.hpp"
 #include "cli/validate/row_words.hpp"
 #include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "planner/validation/table_predictor.hpp"
 
 #include <fmt/format.h>
@@ -24,15 +25,23 @@ ValidationKind kind_of(CalibrationFile const& file) {
     return kinds[file.index()];
 }
 
+/// The accelerator of `--device`; empty where it is not given.
+std::string device_named(ReportRequest const& request, ValidationKind kind) {
+    if (request.device.empty() || kind == ValidationKind::train) return "";
+    if (kind == ValidationKind::collectives) return find_cluster(request.device, "--device").accelerator.name;
+    return find_accelerator(request.device, "--device").name;
+}
+
 std::vector<CsvTable> tables_of(ReportRequest const& request, ValidationKind kind, CommandContext& context) {
     std::vector<CsvTable> tables;
+    std::string const device = device_named(request, kind);
     for (std::string const& file : request.rows) {
         if (kind == ValidationKind::collectives)
-            tables.push_back(collective_table_of(file, context));
+            tables.push_back(collective_table_of(file, device, context));
         else if (kind == ValidationKind::train)
             tables.push_back(read_csv(file));
         else
-            for (CsvTable& table : kernel_tables_of(file, "", context))
+            for (CsvTable& table : kernel_tables_of(file, device, context))
                 tables.push_back(std::move(table));
     }
     return tables;

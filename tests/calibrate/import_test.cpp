@@ -597,6 +597,15 @@ TEST_CASE("Kineto: attention with a window or with dropout is not full attention
     CHECK(imported(with("0.1", "")).skipped.at("attention with dropout") == 1);
 }
 
+TEST_CASE("Kineto: attention without a mask is called that, and not without shapes") {
+    std::string text = kineto;
+    std::string const causal = R"("0.", "True"])";
+    text.replace(text.find(causal), causal.size(), R"("0.", "False"])");
+    ImportedTables const t = imported(text);
+    CHECK(t.attention.empty());
+    CHECK(t.skipped.at("attention without a causal mask") == 1);
+}
+
 TEST_CASE("Kineto: two libraries at one shape are two rows, each of its own kernel") {
     std::string text = kineto;
     std::string const of_cudnn =

@@ -60,3 +60,58 @@ TEST_CASE("calibrate import: several kinds need a folder, unusable files are 2 w
     CHECK(forced.code == 2);
     CHECK_THAT(forced.err, contains("is no JSON"));
 }
+
+TEST_CASE("calibrate import: a name that --out cannot have is said before the file is read") {
+    ScratchFolder const folder("import_out");
+    std::string const file = folder.file("gemm_perf.txt", gemm);
+    for (std::string const& out : {folder.path("rows.json"), folder.path("none/gemm.csv")}) {
+        auto const run = run_sextant({"calibrate", "import", file, "--out", out});
+        CHECK(run.code == 2);
+        CHECK(run.err.find("read as") == std::string::npos);
+    }
+}
+
+TEST_CASE("calibrate import: a table of ours is called one, and not of no known format") {
+    ScratchFolder const folder("import_ours");
+    std::string const out = folder.path("gemm.csv");
+    REQUIRE(run_sextant({"calibrate", "import", folder.file("gemm_perf.txt", gemm), "--out", out}).code == 0);
+    auto const again = run_sextant({"calibrate", "import", out, "--out", folder.path("again.csv")});
+    CHECK(again.code == 2);
+    CHECK_THAT(again.err, contains("is a table of ours already (fit, report and validate take it as it is)"));
+}
+
+TEST_CASE("calibrate fit: foreign rows that name another device than --device keep its name, and are counted") {
+    ScratchFolder const folder("import_named");
+    std::string const perf = folder.file("gemm_perf.txt", gemm);
+    auto const fit = [&](std::string const& file, std::string const& device) {
+        return run_sextant(
+            {"calibrate", "fit", "--kernels", file, "--device", device, "--out", folder.path("mine.json")});
+    };
+    CHECK_THAT(fit(perf, "h100-sxm").err, contains("1 rows that name h200-sxm are taken as those of h100-sxm"));
+    CHECK(fit(perf, "h200-sxm").err.find("that name") == std::string::npos);
+    // A format that says no device has that of --device, of the fit or of the report.
+    std::string const mlp =
+        folder.file("mlp.csv",
+                    "time_stats.mlp_up_proj.median,n_head,n_kv_head,n_embd,n_expanded_embd,use_gated_mlp,num_tokens,"
+                    "num_tensor_parallel_workers\n0.4,32,8,4096,14336,True,512,1\n0.8,32,8,4096,14336,True,1024,1\n");
+    CHECK_THAT(fit(mlp, "h100-sxm").err, contains("fit of gemm fp16: has 1 rows of 1 shape besides 1"));
+    std::string const shipped = SEXTANT_SOURCE_DIR "/hardware_profiles/calibrations/kernels/h100-sxm.json";
+    auto const report = run_sextant({"calibrate", "report", shipped, "--rows", mlp, "--device", "h100-sxm"});
+    INFO(report.err);
+    CHECK(report.code == 0);
+    CHECK_THAT(report.out, contains("mlp.csv as gemm.csv line 3"));  // the file's own third line has other rows, too
+    auto const unnamed = run_sextant({"calibrate", "report", shipped, "--rows", mlp});
+    CHECK(unnamed.code == 2);
+    CHECK_THAT(unnamed.err, contains("2 left out: does not say its device (--device NAME)"));
+}
+
+TEST_CASE("calibrate report: a calibration of another device is said without options that it does not have") {
+    std::string const shipped = SEXTANT_SOURCE_DIR "/hardware_profiles/calibrations/kernels/h100-sxm.json";
+    ScratchFolder const folder("report_other");
+    std::string const rows = folder.path("gemm.csv");
+    REQUIRE(run_sextant({"calibrate", "import", folder.file("gemm_perf.txt", gemm), "--out", rows}).code == 0);
+    auto const other = run_sextant({"calibrate", "report", shipped, "--rows", rows, "--device", "l40s"});
+    CHECK(other.code == 2);
+    CHECK_THAT(other.err, contains("h100-sxm.json: is of h100-sxm, not of l40s"));
+    CHECK(other.err.find("--calibration") == std::string::npos);
+}
