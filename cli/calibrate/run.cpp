@@ -52,7 +52,8 @@ std::vector<std::string> without_repeats(std::vector<std::string> const& names) 
 
 std::vector<std::string> bench_arguments(BenchRequest const& request) {
     std::vector<std::string> arguments{
-        "--backend", request.backend, request.effort == BenchEffort::full ? "--full" : "--quick", "--out", request.out};
+        "--backend", request.backend,
+        request.effort.value_or(BenchEffort::quick) == BenchEffort::full ? "--full" : "--quick", "--out", request.out};
     if (!request.benches.empty()) {
         arguments.emplace_back("--bench");
         arguments.push_back(fmt::format("{}", fmt::join(without_repeats(request.benches), ",")));
@@ -135,6 +136,12 @@ private:
     int file_;
 };
 
+void set_effort(BenchRequest& request, BenchEffort effort) {
+    if (request.effort && *request.effort != effort)
+        throw InputError("--full: cannot be beside --quick (leave one of them out)");
+    request.effort = effort;
+}
+
 Seconds time_limit(BenchRequest const& request) {
     if (request.time_limit.empty()) return 1e18 * units::s;
     auto const limit = parse_quantity<Seconds>(request.time_limit, "--time-limit");
@@ -215,11 +222,10 @@ Subcommand describe_calibrate_run(CLI::App& calibrate, CommandContext& context) 
     app.add_option("--bench-names", r.benches, "only these benchmarks (see 'sextant-bench --list')")
         ->delimiter(',')
         ->option_text("A[,B...]");
-    CLI::Option* const quick = app.add_flag_callback(
-        "--quick", [&r] { r.effort = BenchEffort::quick; }, "few shapes, 2 % of noise (default)");
     app.add_flag_callback(
-           "--full", [&r] { r.effort = BenchEffort::full; }, "many shapes, half a percent")
-        ->excludes(quick);
+        "--quick", [&r] { set_effort(r, BenchEffort::quick); }, "few shapes, 2 % of noise (default)");
+    app.add_flag_callback(
+        "--full", [&r] { set_effort(r, BenchEffort::full); }, "many shapes, half a percent");
     app.add_flag_callback(
         "--resume", [&r] { r.file = BenchFile::resume; },
         "go on with an existing --out: what it has is not measured again");

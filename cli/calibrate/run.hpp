@@ -15,8 +15,8 @@ enum class BenchFile { fresh, resume };
 struct BenchRequest {
     std::string program;  ///< sextant-bench; empty: looked for
     std::string backend = "auto";
-    std::vector<std::string> benches;  ///< empty: all that this machine has
-    BenchEffort effort = BenchEffort::quick;
+    std::vector<std::string> benches;   ///< empty: all that this machine has
+    std::optional<BenchEffort> effort;  ///< nothing: quick
     BenchFile file = BenchFile::fresh;
     std::string out;
     std::optional<double> max_seconds;

@@ -182,7 +182,7 @@ TEST_CASE("calibrate run: a benchmark that is named twice runs once, options tha
     CHECK_THAT(read_text_file(folder.path("calls")), contains("--bench copies,gemm --dry-run"));
     auto const effort = with({"--quick", "--full"});
     CHECK(effort.code == 2);
-    CHECK_THAT(effort.err, contains("--quick excludes --full"));
+    CHECK_THAT(effort.err, contains("--full: cannot be beside --quick"));
     auto const gpu = with({"--backend", "host", "--gpu", "1"});
     CHECK(gpu.code == 2);
     CHECK_THAT(gpu.err, contains("--gpu: is of the cuda backend"));
