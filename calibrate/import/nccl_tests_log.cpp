@@ -211,9 +211,10 @@ private:
     }
 
     void find_version(std::string_view line) {
-        for (std::string_view const library : {"NCCL version ", "RCCL version "})
+        for (std::string_view const library : {"NCCL version ", "RCCL version ", "RCCL version :"})
             if (auto const at = line.find(library); at != std::string_view::npos)
-                if (auto const words = words_of(line.substr(at + library.size())); !words.empty())
+                if (auto const words = words_of(line.substr(at + library.size()));
+                    !words.empty() && words.front() != ":")
                     run_.library_version = words.front();
         constexpr std::string_view coded = "nccl-library=";
         if (auto const at = line.find(coded); at != std::string_view::npos)

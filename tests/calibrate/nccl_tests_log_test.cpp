@@ -490,6 +490,18 @@ TEST_CASE("nccl-tests log: times of collectives that were each waited for are le
     CHECK(runs[1].skipped.empty());
 }
 
+TEST_CASE("nccl-tests log: RCCL's version is the one behind its colon") {
+    for (auto const& [said, version] :
+         {std::pair{"RCCL version : 2.22.3-HEAD:7d8d67c", "2.22.3-HEAD:7d8d67c"},
+          {"node [0] NCCL INFO RCCL version : 2.27.7-HEAD:29e1567", "2.27.7-HEAD:29e1567"},
+          {"RCCL version 2.18.6+hip6.0 HEAD:abc", "2.18.6+hip6.0"},
+          {"RCCL version :", ""}}) {
+        CAPTURE(said);
+        std::string const line = std::string(said) + "\nHIP version  : 6.4.43482\n";
+        CHECK(read(ranks_without_version() + line + sizes).library_version == version);
+    }
+}
+
 TEST_CASE("nccl-tests log: the library's version is also read as a code, each run its own") {
     auto const with = [](std::string const& code) {
         return "# nccl-tests version 2.17.6 nccl-headers=22700 nccl-library=" + code +
