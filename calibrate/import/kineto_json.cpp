@@ -119,7 +119,9 @@ public:
     ImportedTables take() {
         for (auto const& [id, launched] : launched_)
             if (!operators_.contains(id))
-                out_.skipped["a kernel of no operator (was the trace taken with CPU activities?)"] += launched.kernels;
+                out_.skipped
+                    ["a kernel of no operator (was the trace taken with CPU activities, and without CUDA graphs?)"] +=
+                    launched.kernels;
             else
                 guarded([this, &id = id, &launched = launched] { add(operators_.at(id), launched); });
         if (launched_.empty() && collectives_.empty() && out_.skipped.empty() && !operators_.empty())

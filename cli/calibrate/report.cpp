@@ -32,9 +32,10 @@ std::string device_named(ReportRequest const& request, ValidationKind kind) {
     return find_accelerator(request.device, "--device").name;
 }
 
-std::vector<CsvTable> tables_of(ReportRequest const& request, ValidationKind kind, CommandContext& context) {
+/// @param device of rows of foreign formats that say none
+std::vector<CsvTable> tables_of(ReportRequest const& request, ValidationKind kind, std::string const& device,
+                                CommandContext& context) {
     std::vector<CsvTable> tables;
-    std::string const device = device_named(request, kind);
     for (std::string const& file : request.rows) {
         if (kind == ValidationKind::collectives)
             tables.push_back(collective_table_of(file, device, context));
@@ -194,13 +195,14 @@ int report_calibration(ReportRequest const& request, CommandContext& context) {
         throw InputError("calibrate report: --plots and --device need --rows");
     if (!request.rows.empty()) {
         ValidationKind const kind = kind_of(report.file);
+        std::string const device = device_named(request, kind);
         bool const of_device =
             kind == ValidationKind::kernels || (kind == ValidationKind::collectives && !request.device.empty());
         TablePredictor const predict =
             table_predictor(kind, of_device ? request.device : request.file, of_device ? request.file : "");
         context.err << sheet_warning(report.file, request.device);
         Collector collector(kind, format);
-        for (CsvTable const& table : tables_of(request, kind, context)) {
+        for (CsvTable const& table : tables_of(request, kind, device, context)) {
             std::vector<ScoredRow> rows = predict(table);
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 name_row(kind, table, table.records[i], rows[i]);

@@ -1,5 +1,7 @@
 #include "planner/validation/collective_validation.hpp"
 
+#include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/profile_change.hpp"
 #include "cost_models/collective_links.hpp"
@@ -52,6 +54,21 @@ ClusterSpec const* only_cluster(NetworkCalibration const& calibration) {
     return scope.clusters.size() == 1 ? known_cluster(scope.clusters.front()) : nullptr;
 }
 
+/// @throws InputError where all that the calibration has is of clusters with other names: none of it would be used.
+void require_names(NetworkCalibration const& calibration, ClusterSpec const& cluster, std::string const& file) {
+    std::vector<std::string> others;
+    auto const names_it = [&](auto const& section) {
+        if (!section) return false;
+        std::vector<std::string> const& clusters = section->scope.clusters;
+        others.insert(others.end(), clusters.begin(), clusters.end());
+        return section->scope.is_class() || is_one_of(clusters, cluster.name);
+    };
+    bool const scale_up = names_it(calibration.scale_up);
+    if (names_it(calibration.scale_out) || scale_up) return;
+    throw InputError("{}: is of {}, not of {} (give a calibration of that cluster, or leave the cluster out)", file,
+                     others.front(), cluster.name);
+}
+
 }  // namespace
 
 CollectivePredictor::CollectivePredictor(std::string const& profile, std::string const& calibration) {
@@ -66,6 +83,7 @@ CollectivePredictor::CollectivePredictor(std::string const& profile, std::string
         }
     }
     profile_ = find_cluster(profile, "--profile");
+    if (calibration_) require_names(*calibration_, *profile_, calibration);
 }
 
 ClusterSpec const* CollectivePredictor::cluster_of(CollectiveMachineRow const& row) const {

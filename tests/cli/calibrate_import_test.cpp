@@ -115,3 +115,24 @@ TEST_CASE("calibrate report: a calibration of another device is said without opt
     CHECK_THAT(other.err, contains("h100-sxm.json: is of h100-sxm, not of l40s"));
     CHECK(other.err.find("--calibration") == std::string::npos);
 }
+
+TEST_CASE("calibrate report, validate collectives: constants of another cluster are refused, not left unused") {
+    ScratchFolder const folder("report_network");
+    std::string const rows = folder.file("runs.csv",
+                                         "run_id,source_ref,gpu,nodes,gpus_per_node,nranks,collective,size_bytes,"
+                                         "time_us_oop\nr,s,NVIDIA H100 80GB HBM3,2,8,16,all_reduce,1073741824,6000\n");
+    std::string const shipped = SEXTANT_SOURCE_DIR "/hardware_profiles/calibrations/networks/h100-infiniband.json";
+    REQUIRE(std::filesystem::exists(shipped));
+    auto const report = [&](std::string const& device) {
+        return run_sextant({"calibrate", "report", shipped, "--rows", rows, "--device", device});
+    };
+    CHECK(report("h100-sxm").code == 0);
+    auto const other = report("mi300x");
+    CHECK(other.code == 2);
+    CHECK_THAT(other.err, contains("h100-infiniband.json: is of h100-sxm") && contains("not of mi300x"));
+    CHECK_THAT(report("h100-sx").err, contains("--device: unknown cluster"));
+    auto const validated =
+        run_sextant({"validate", "collectives", rows, "--profile", "mi300x", "--calibration", shipped});
+    CHECK(validated.code == 2);
+    CHECK_THAT(validated.err, contains("not of mi300x"));
+}
