@@ -26,6 +26,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <ostream>
 #include <sstream>
@@ -101,6 +102,24 @@ void print_contents(std::string const& path, CommandContext& context) {
     context.out << for_terminal(table.text(), terminal_of(context.out));
 }
 
+/// @throws InputError where no row that is measured can describe the machine: said before an hour of measurements.
+void check_described(BenchRequest const& request) {
+    if (request.describe_host.empty() && request.describe_cluster.empty()) return;
+    char const* const option = request.describe_host.empty() ? "--describe-cluster" : "--describe-host";
+    if (request.backend == "cuda")
+        throw InputError("{}: is of the processor, and this is --backend cuda (leave it out: profiles of GPUs ship)",
+                         option);
+    if (request.benches.empty() || request.file == BenchFile::resume) return;
+    auto const need = [&](char const* of, std::initializer_list<char const*> one_of) {
+        if (std::none_of(one_of.begin(), one_of.end(),
+                         [&](char const* name) { return is_one_of(request.benches, name); }))
+            throw InputError("{}: needs rows of the benchmark {} (add it to --bench-names)", of, *one_of.begin());
+    };
+    need(option, {"gemm"});
+    need(option, {"memory_bound", "copies"});
+    if (!request.describe_cluster.empty()) need("--describe-cluster", {"collectives"});
+}
+
 void check(BenchRequest const& request) {
     if (request.out.empty()) throw InputError("--out: is missing (the rows are written there)");
     std::error_code fault;
@@ -108,6 +127,7 @@ void check(BenchRequest const& request) {
         throw InputError("--out: {} exists (--resume goes on with it; or give another name)", request.out);
     for (std::string const& file : {request.out, request.describe_host, request.describe_cluster})
         if (!file.empty()) require_folder_of(file);  // before an hour of measurements
+    check_described(request);
     if (request.max_seconds && !(*request.max_seconds > 0 && *request.max_seconds < 1e7))
         throw InputError("--max-seconds: is {} (a number above 0 is needed)", *request.max_seconds);
     if (request.gpu && request.backend == "host")

@@ -183,6 +183,17 @@ TEST_CASE("calibrate run: a benchmark that is named twice runs once, options tha
     auto const effort = with({"--quick", "--full"});
     CHECK(effort.code == 2);
     CHECK_THAT(effort.err, contains("--full: cannot be beside --quick"));
+    std::string const file = folder.path("host.json");
+    for (auto const& [more, wrong] :
+         {std::pair{std::vector<std::string>{"--describe-host", file, "--bench-names", "copies"},
+                    "--describe-host: needs rows of the benchmark gemm"},
+          {{"--describe-host", file, "--bench-names", "gemm"}, "needs rows of the benchmark memory_bound"},
+          {{"--describe-cluster", file, "--bench-names", "gemm,copies"}, "needs rows of the benchmark collectives"},
+          {{"--describe-host", file, "--backend", "cuda"}, "--describe-host: is of the processor"}}) {
+        auto const undescribed = with(more);
+        CHECK(undescribed.code == 2);
+        CHECK_THAT(undescribed.err, contains(wrong));
+    }
     auto const gpu = with({"--backend", "host", "--gpu", "1"});
     CHECK(gpu.code == 2);
     CHECK_THAT(gpu.err, contains("--gpu: is of the cuda backend"));
