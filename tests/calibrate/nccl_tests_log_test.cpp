@@ -372,6 +372,9 @@ TEST_CASE("nccl-tests log: a time in another unit than its rate is counted, not 
     NcclTestsLog const left = read(milliseconds);
     CHECK(left.rows.empty());
     CHECK(left.skipped.at("time and algbw contradict each other by more than 10 % (us and GB/s are expected)") == 1);
+    // A hypercube's rate is of what is sent: 7/8 of the size over eight ranks.
+    std::string const hypercube = "1048576 262144 float none -1 100.0 9.18 9.18 0 100.0 9.18 9.18 0\n";
+    CHECK(read("./hypercube_perf -b 1M\n" + std::string(ranks) + hypercube).skipped.empty());
     // Two decimals, and two digits of a time of ten seconds and more, are no contradiction.
     std::string const small = "8 2 float sum -1 31.20 0.00 0.00 0 30.90 0.00 0.00 0\n";
     std::string const slow = "1073741824 268435456 float sum -1 1.1e+07 0.10 0.15 0 1.1e+07 0.10 0.15 0\n";
