@@ -71,6 +71,17 @@ TEST_CASE("calibrate import: a name that --out cannot have is said before the fi
     }
 }
 
+TEST_CASE("validate kernels: what another program wrote is said to be that, with how to make a table of it") {
+    ScratchFolder const folder("validate_foreign");
+    for (auto const& [text, format] : {std::pair{gemm, "aiconfigurator"},
+                                       {std::string("{\"traceEvents\": []}"), "kineto"},
+                                       {std::string("{\"bench\": \"gemm\", \"median_us\": 1}\n"), "sextant-bench"}}) {
+        auto const run = run_sextant({"validate", "kernels", folder.file("foreign", text)});
+        CHECK(run.code == 2);
+        CHECK_THAT(run.err, contains(std::string("is of ") + format + ", no table yet (sextant calibrate import "));
+    }
+}
+
 TEST_CASE("calibrate import: a table of ours is called one, and not of no known format") {
     ScratchFolder const folder("import_ours");
     std::string const out = folder.path("gemm.csv");
