@@ -41,7 +41,7 @@ std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request
     for (std::string const& file : request.logs) {
         if (cluster == nullptr)
             throw InputError("--nccl-log: needs --cluster (a log does not name the network it ran on)");
-        for (NcclTestsLog const& run : read_nccl_tests_log(read_text_file(file), file)) {
+        for (NcclTestsLog const& run : read_nccl_tests_log(read_text_file(file, largest_foreign_file), file)) {
             for (auto const& [reason, count] : run.skipped)
                 context.err << fmt::format("{}: {} lines left out: {}\n", file, count, reason);
             add(file, collective_measurements(run.rows, cluster));

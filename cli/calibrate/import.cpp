@@ -23,8 +23,6 @@
 namespace sextant::cli {
 namespace {
 
-constexpr std::size_t largest_file = std::size_t{1} << 30;  ///< traces are large
-
 struct Kind {
     char const* title;
     char const* file;
@@ -120,7 +118,7 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
     check_out(call.out);
     ImportedTables all;
     for (std::string const& file : call.files) {
-        ImportedTables tables = imported(call.from, read_text_file(file, largest_file),
+        ImportedTables tables = imported(call.from, read_text_file(file, largest_foreign_file),
                                          {.name = file, .device = call.device, .source = call.source}, context);
         report_skipped(file, tables, context);
         append(all, std::move(tables));
@@ -137,7 +135,7 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
 }
 
 std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string const& device, CommandContext& context) {
-    std::string const text = read_text_file(file, largest_file);
+    std::string const text = read_text_file(file, largest_foreign_file);
     bool const is_json = !text.empty() && (text.front() == '{' || text.front() == '[');
     if (is_json && text.find("\"median_us\"") != std::string::npos) return {parse_bench_rows(text, file)};
     if (!is_json && text.starts_with("bench,")) return {parse_bench_rows(text, file)};
@@ -159,7 +157,7 @@ std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string cons
 }
 
 CsvTable collective_table_of(std::string const& file, std::string const& device, CommandContext& context) {
-    std::string const text = read_text_file(file, largest_file);
+    std::string const text = read_text_file(file, largest_foreign_file);
     if (text.starts_with("run_id,")) return parse_csv(text, file);
     bool known = false;
     for (Importer const* importer : importers())

@@ -3,10 +3,14 @@
 #include "cli/command.hpp"
 #include "core/csv.hpp"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace sextant::cli {
+
+/// Traces, and logs with what the library says of itself, are large.
+inline constexpr std::size_t largest_foreign_file = std::size_t{1} << 30;
 
 /// What `calibrate import` was asked to do.
 struct ImportCall {

@@ -56,7 +56,9 @@ std::string reason_of_source(ValidationKind kind, WorstRow const& row, SourceSco
             found != source.assumptions.end() && 2 * found->second < source.time.n)
             return "assumed: " + assumption;
     double const bias = row.tokens_per_s ? source.served[2].bias_pct : source.time.bias_pct;
-    if (source.time.n >= 5 && bias * row.error_pct() > 0 && std::abs(bias) > 0.3 * std::abs(row.error_pct()))
+    constexpr double least_bias = 0.5;  // which is written as 1 %
+    if (source.time.n >= 5 && std::abs(bias) >= least_bias && bias * row.error_pct() > 0 &&
+        std::abs(bias) > 0.3 * std::abs(row.error_pct()))
         return fmt::format("the whole source is off by {:+.0f} %{}", bias,
                            row.assumptions.empty() ? "" : "; assumed: " + row.assumptions.front());
     bool const is_call = kind == ValidationKind::kernels || kind == ValidationKind::collectives;

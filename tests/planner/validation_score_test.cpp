@@ -139,6 +139,20 @@ TEST_CASE("skipped rows are counted by reason and never scored") {
     CHECK(score.time.n == 0);
 }
 
+TEST_CASE("a source that is off by less than half a percent explains no row") {
+    for (double const off : {0.004, 0.02}) {
+        Scorer scorer(ValidationKind::kernels);
+        for (int i = 0; i < 6; ++i) {
+            ScoredRow row{.source = "one", .groups = {}, .prediction = {}};
+            row.prediction.measured_time = 1 * units::ms;
+            row.prediction.time = (1 + off) * units::ms;
+            scorer.add(row);
+        }
+        CHECK(scorer.result().worst.front().reason ==
+              (off < 0.005 ? "not explained" : "the whole source is off by +2 %"));
+    }
+}
+
 TEST_CASE("the worst rows are the ten that are off by the largest factors, with what is known against them") {
     Scorer scorer(ValidationKind::kernels);
     for (int i = 1; i <= 30; ++i) {
