@@ -85,7 +85,9 @@ void check_out(std::string const& out) {
 }
 
 /// Where each kind goes: one file for one kind, else a folder of files.
-void write_tables(ImportedTables const& tables, std::string const& out) {
+/// @throws InputError also where a table would have the name of a file that it was made of.
+void write_tables(ImportedTables const& tables, ImportCall const& call) {
+    std::string const& out = call.out;
     namespace fs = std::filesystem;
     std::size_t present = 0;
     for (Kind const& kind : kinds)
@@ -98,9 +100,13 @@ void write_tables(ImportedTables const& tables, std::string const& out) {
         fs::create_directories(out, fault);
         if (!fs::is_directory(out)) throw InputError("--out: {} is no folder and cannot become one", out);
     }
+    auto const path_of = [&](Kind const& kind) { return one_file ? fs::path(out) : fs::path(out) / kind.file; };
     for (Kind const& kind : kinds)
-        if (kind.rows(tables) > 0)
-            write_text_file(one_file ? out : (fs::path(out) / kind.file).string(), kind.csv(tables));
+        for (std::string const& file : call.files)
+            if (kind.rows(tables) > 0 && fs::equivalent(path_of(kind), file, fault))
+                throw InputError("--out: the table of {} would overwrite {} (give another folder)", kind.title, file);
+    for (Kind const& kind : kinds)
+        if (kind.rows(tables) > 0) write_text_file(path_of(kind).string(), kind.csv(tables));
 }
 
 bool is_our_kernel_table(CsvTable const& table) {
@@ -126,7 +132,7 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
     if (all.rows() == 0)
         throw InputError("calibrate import: no row can be used ({})",
                          all.skipped.empty() ? "there is no measurement in it" : "the reasons are above");
-    write_tables(all, call.out);
+    write_tables(all, call);
     Table table({{"rows of"}, {"written", Align::right}});
     for (Kind const& kind : kinds)
         if (kind.rows(all) > 0) table.add_row({kind.title, fmt::to_string(kind.rows(all))});

@@ -71,6 +71,18 @@ TEST_CASE("calibrate import: a name that --out cannot have is said before the fi
     }
 }
 
+TEST_CASE("calibrate import: a folder of tables is not one whose file of that name they are made of") {
+    ScratchFolder const folder("import_over");
+    std::string const file = folder.file("gemm.csv", gemm);
+    for (std::string const& out : {folder.path(""), folder.path(".")}) {
+        auto const run = run_sextant({"calibrate", "import", file, "--out", out});
+        CHECK(run.code == 2);
+        CHECK_THAT(run.err, contains("--out: the table of matrix products would overwrite"));
+        CHECK(sextant::read_text_file(file) == gemm);
+    }
+    CHECK(run_sextant({"calibrate", "import", file, "--out", folder.path("tables")}).code == 0);
+}
+
 TEST_CASE("validate kernels: what another program wrote is said to be that, with how to make a table of it") {
     ScratchFolder const folder("validate_foreign");
     for (auto const& [text, format] : {std::pair{gemm, "aiconfigurator"},
