@@ -11,8 +11,6 @@
 namespace sextant {
 namespace {
 
-constexpr std::int64_t node_size = 8;
-
 std::vector<std::int64_t> numbers_of(std::string_view text) {
     std::vector<std::int64_t> out;
     constexpr std::string_view digits = "0123456789";
@@ -74,11 +72,15 @@ void check_parts(KinetoCollective const& kernel) {
 
 }  // namespace
 
-GroupNodes group_nodes(std::string_view named, std::int64_t size) {
+GroupNodes group_nodes(std::string_view named, std::int64_t size, std::int64_t node_size) {
+    auto const uneven = [&] {
+        return RowSkip(fmt::format("ranks that do not divide over nodes of {}",
+                                   node_size == usual_node_size ? "eight" : fmt::to_string(node_size)));
+    };
     std::vector<std::int64_t> ranks = numbers_of(named);
     if (ranks.empty()) {
         std::int64_t const per_node = std::min(size, node_size);
-        if (size % per_node != 0) throw RowSkip("ranks that do not divide over nodes of eight");
+        if (size % per_node != 0) throw uneven();
         return {.nodes = size / per_node, .per_node = per_node};
     }
     if (named.find("...") != std::string_view::npos) fill_in(ranks, size);
@@ -88,11 +90,11 @@ GroupNodes group_nodes(std::string_view named, std::int64_t size) {
         ++in_node[rank / node_size];
     std::int64_t const per_node = in_node.begin()->second;
     for (auto const& [node, count] : in_node)
-        if (count != per_node) throw RowSkip("ranks that do not divide over nodes of eight");
+        if (count != per_node) throw uneven();
     return {.nodes = static_cast<std::int64_t>(in_node.size()), .per_node = per_node};
 }
 
-ImportedCollective kineto_collective(KinetoCollective const& kernel, ImportRequest const& request) {
+KinetoCollectiveRow kineto_collective(KinetoCollective const& kernel, ImportRequest const& request) {
     char const* const collective = collective_of(kernel.name);
     if (std::string_view(collective) == "alltoall") check_parts(kernel);
     double const element = element_bytes(kernel.dtype);
@@ -103,17 +105,18 @@ ImportedCollective kineto_collective(KinetoCollective const& kernel, ImportReque
     std::int64_t const ranks = count(kernel.size);
     double const bytes = element * static_cast<double>(std::max(count(kernel.in_elements), count(kernel.out_elements)));
     if (ranks < 1 || bytes <= 0) throw RowSkip("a collective without its size or ranks");
-    GroupNodes const group = group_nodes(kernel.ranks, ranks);
-    return {.run = fmt::format("{} {} {}{}{}", request.name, collective, ranks, kernel.ranks.empty() ? "" : " of ",
-                               kernel.ranks),
-            .source = source_of(request, "kineto " + request.name),
-            .device = "",
-            .library_version = "",
-            .collective = collective,
-            .nodes = group.nodes,
-            .per_node = group.per_node,
-            .bytes = bytes,
-            .microseconds = 0};
+    return {.row = {.run = fmt::format("{} {} {}{}{}", request.name, collective, ranks,
+                                       kernel.ranks.empty() ? "" : " of ", kernel.ranks),
+                    .source = source_of(request, "kineto " + request.name),
+                    .device = "",
+                    .library_version = "",
+                    .collective = collective,
+                    .nodes = 0,
+                    .per_node = 0,
+                    .bytes = bytes,
+                    .microseconds = 0},
+            .ranks = ranks,
+            .named = kernel.ranks};
 }
 
 }  // namespace sextant

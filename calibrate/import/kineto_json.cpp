@@ -131,8 +131,11 @@ public:
         add_medians(attention_);
         for (auto const& [key, entry] : collectives_)
             guarded([this, &entry = entry] {
-                ImportedCollective row = entry.row;
+                ImportedCollective row = entry.row.row;
                 row.device = device_named(row.device);
+                GroupNodes const group = group_nodes(entry.row.named, entry.row.ranks, node_size());
+                row.nodes = group.nodes;
+                row.per_node = group.per_node;
                 // A rank that comes early waits in the kernel for the others: the shortest is nearest to the transfer.
                 row.microseconds = *std::min_element(entry.times.begin(), entry.times.end());
                 out_.add(std::move(row));
@@ -145,6 +148,11 @@ private:
     std::string device_named(std::string const& number) const {
         auto const found = devices_.find(number);
         return device_of(request_, found != devices_.end() ? found->second : first_device_);
+    }
+
+    /// A process that sees several devices sees those of its node; one alone may be what a launcher left it.
+    std::int64_t node_size() const {
+        return devices_.size() > 1 ? static_cast<std::int64_t>(devices_.size()) : usual_node_size;
     }
 
     template <class Row>
@@ -190,17 +198,17 @@ private:
     }
 
     void add_collective(std::string const& name, Json const& arguments, double time) {
-        ImportedCollective row = kineto_collective({.name = name,
-                                                    .dtype = text_in(arguments, "dtype"),
-                                                    .size = text_in(arguments, "Group size"),
-                                                    .ranks = text_in(arguments, "Process Group Ranks"),
-                                                    .in_elements = text_in(arguments, "In msg nelems"),
-                                                    .out_elements = text_in(arguments, "Out msg nelems"),
-                                                    .in_parts = text_in(arguments, "In split size"),
-                                                    .out_parts = text_in(arguments, "Out split size")},
-                                                   request_);
-        row.device = text_in(arguments, "device");
-        auto& entry = collectives_[fmt::format("{} {}", row.run, row.bytes)];
+        KinetoCollectiveRow row = kineto_collective({.name = name,
+                                                     .dtype = text_in(arguments, "dtype"),
+                                                     .size = text_in(arguments, "Group size"),
+                                                     .ranks = text_in(arguments, "Process Group Ranks"),
+                                                     .in_elements = text_in(arguments, "In msg nelems"),
+                                                     .out_elements = text_in(arguments, "Out msg nelems"),
+                                                     .in_parts = text_in(arguments, "In split size"),
+                                                     .out_parts = text_in(arguments, "Out split size")},
+                                                    request_);
+        row.row.device = text_in(arguments, "device");
+        auto& entry = collectives_[fmt::format("{} {}", row.row.run, row.row.bytes)];
         entry.row = std::move(row);
         entry.times.push_back(time);
     }
@@ -290,7 +298,7 @@ private:
     std::map<std::string, Launched> launched_;
     std::map<std::string, Repeated<ImportedProduct>> products_;
     std::map<std::string, Repeated<ImportedAttention>> attention_;
-    std::map<std::string, Repeated<ImportedCollective>> collectives_;
+    std::map<std::string, Repeated<KinetoCollectiveRow>> collectives_;
     ImportedTables out_;
 };
 

@@ -858,6 +858,27 @@ TEST_CASE("Kineto: an all-to-all of unequal parts is not one of equal parts") {
     }
 }
 
+TEST_CASE("Kineto: a node has as many ranks as its process sees devices, or eight where it sees one") {
+    auto const nodes = [](int devices, std::string const& ranks, std::string const& size) {
+        std::string listed;
+        for (int i = 0; i < devices; ++i)
+            listed += (i > 0 ? "," : "") + std::string(R"({"id": )") + std::to_string(i) + R"(, "name": "GH200"})";
+        // The devices may stand behind the events.
+        ImportedTables const t = imported(
+            R"({"traceEvents": [{"cat": "kernel", "dur": 9, "args": {"Collective name": "allreduce", "dtype": "Float",
+               "In msg nelems": 1024, "Group size": )" +
+            size + R"(, "Process Group Ranks": ")" + ranks + R"("}}], "deviceProperties": [)" + listed + "]}");
+        REQUIRE(t.collectives.size() == 1);
+        return std::pair{t.collectives[0].nodes, t.collectives[0].per_node};
+    };
+    using Pair = std::pair<std::int64_t, std::int64_t>;
+    CHECK(nodes(4, "[0, 1, 2, 3, 4, 5, 6, 7]", "8") == Pair{2, 4});
+    CHECK(nodes(4, "", "12") == Pair{3, 4});
+    CHECK(nodes(8, "[0, 1, 2, 3, 4, 5, 6, 7]", "8") == Pair{1, 8});
+    CHECK(nodes(1, "[0, 1, 2, 3, 4, 5, 6, 7]", "8") == Pair{1, 8});
+    CHECK(nodes(4, "[0, 4, 8, 12]", "4") == Pair{4, 1});
+}
+
 TEST_CASE("importers: messages of any usual elements have their bytes") {
     for (auto const& [dtype, bytes] : {std::pair{"Float", 4},
                                        {"Int", 4},
