@@ -162,6 +162,13 @@ void set_effort(BenchRequest& request, BenchEffort effort) {
     request.effort = effort;
 }
 
+/// "ended with 5", or by which signal: of a file that may not grow (ulimit -f) nothing else is said.
+std::string how_ended(int code) {
+    constexpr int of_signals = 128;
+    if (code <= of_signals) return fmt::format("ended with {}", code);
+    return fmt::format("ended by signal {} ({})", code - of_signals, strsignal(code - of_signals));
+}
+
 Seconds time_limit(BenchRequest const& request) {
     if (request.time_limit.empty()) return 1e18 * units::s;
     auto const limit = parse_quantity<Seconds>(request.time_limit, "--time-limit");
@@ -217,7 +224,8 @@ int run_benchmarks(BenchRequest const& request, CommandContext& context) {
         return interrupted_exit;
     }
     if (end.code > exit_code::unavailable)
-        throw InputError("{}: ended with {} (the rows so far are in {})", program, end.code, request.out);
+        throw InputError("{}: {} (the rows so far are in {}; go on with --resume)", program, how_ended(end.code),
+                         request.out);
     if (end.code <= exit_code::answer_is_no) {
         print_contents(request.out, context);
         if (!request.describe_host.empty())

@@ -212,6 +212,19 @@ TEST_CASE("calibrate run: an interrupt ends the child, keeps the rows and says h
     CHECK(read_text_file(folder.path("rows.csv")) == "kept\n");
 }
 
+TEST_CASE("calibrate run: benchmarks that a signal ends are said to be, with its name") {
+    ScratchFolder const folder("calibrate_signal");
+    std::string const plan = "case \"$*\" in *--dry-run*) echo '9 rows, about 9s'; exit 0;; esac\n";
+    auto const run = [&](std::string const& name, std::string const& end) {
+        return run_sextant(
+            {"calibrate", "run", "--bench", script(folder, name, plan + end), "--out", folder.path(name + ".csv")});
+    };
+    auto const ended = run("killed", "kill -KILL $$\n");
+    CHECK(ended.code == 2);
+    CHECK_THAT(ended.err, contains("ended by signal 9 (Killed)"));
+    CHECK_THAT(run("failed", "exit 5\n").err, contains("ended with 5 (the rows so far are in"));
+}
+
 TEST_CASE("child programs: arguments come through as they are, output and exit code come back") {
     ScratchFolder const folder("child_process");
     auto const echo = script(folder, "echo", "printf '%s|' \"$@\"\nexit 7\n");
