@@ -19,8 +19,8 @@ constexpr std::array operators{
 }  // namespace
 
 AttentionOperator const* attention_operator(std::string_view name) {
-    auto const* const found = std::find_if(operators.begin(), operators.end(),
-                                           [&](AttentionOperator const& of) { return of.name == name; });
+    auto const* const found =
+        std::find_if(operators.begin(), operators.end(), [&](AttentionOperator const& of) { return of.name == name; });
     return found == operators.end() ? nullptr : &*found;
 }
 

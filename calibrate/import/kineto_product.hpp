@@ -11,12 +11,12 @@ namespace sextant {
 
 /// Arguments of an operator that multiplies two matrices, as a trace writes them; empty: not at all.
 struct KinetoProduct {
-    std::string op;                                    ///< "aten::mm"
-    std::vector<std::int64_t> a, b;                    ///< [..., k] and [k, n]; of aten::linear b is [n, k]
-    std::vector<std::int64_t> a_scales, b_scales;      ///< of aten::_scaled_mm
-    std::string type;                                  ///< of the elements of a: "c10::BFloat16"
-    std::string a_scale_type, b_scale_type;            ///< of aten::_scaled_mm
-    bool in_tf32 = false;                              ///< as a kernel's name says
+    std::string op;                                ///< "aten::mm"
+    std::vector<std::int64_t> a, b;                ///< [..., k] and [k, n]; of aten::linear b is [n, k]
+    std::vector<std::int64_t> a_scales, b_scales;  ///< of aten::_scaled_mm
+    std::string type;                              ///< of the elements of a: "c10::BFloat16"
+    std::string a_scale_type, b_scale_type;        ///< of aten::_scaled_mm
+    bool in_tf32 = false;                          ///< as a kernel's name says
 };
 
 /// Whether a kernel of this name multiplies float32 in TF32. cuBLAS names those of CUTLASS by the instruction

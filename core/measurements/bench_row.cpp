@@ -8,7 +8,8 @@
 namespace sextant {
 namespace {
 
-/// Whether what follows the last line end is a row all the same, as editors leave it, and not what an interrupt cut off.
+/// Whether what follows the last line end is a row all the same, as editors leave it, and not what an interrupt cut
+/// off.
 bool is_whole_row(std::string_view line, std::string_view header, std::string const& name) {
     try {
         if (line.starts_with('{')) return table_of_json_lines(line, name, bench_columns()).records.size() == 1;

@@ -16,7 +16,8 @@ std::vector<std::string_view> bench_columns();
 bool is_bench_table(CsvTable const& table);
 
 /// Rows of sextant-bench, CSV or JSON lines, as a table. What follows the last line end is dropped where it is no whole
-/// row: an interrupt may have cut it off. @throws InputError: no rows of sextant-bench, a line that is none (with its number).
+/// row: an interrupt may have cut it off. @throws InputError: no rows of sextant-bench, a line that is none (with its
+/// number).
 CsvTable parse_bench_rows(std::string_view text, std::string const& name);
 /// The same from a file. @throws InputError also when it cannot be read.
 CsvTable read_bench_rows(std::string const& path);

@@ -194,7 +194,8 @@ TEST_CASE("bench rows: JSON lines are the same rows, and a line that was cut off
     CHECK(parse_bench_rows(whole + "gemm,ho", "rows.csv").records.size() == 1);
     std::string const unended = whole.substr(0, whole.size() - 1);  // as an editor leaves it
     REQUIRE(parse_bench_rows(unended, "rows.csv").records.size() == 1);
-    CHECK(parse_bench_rows(unended, "rows.csv").records[0].cells == parse_bench_rows(whole, "rows.csv").records[0].cells);
+    CHECK(parse_bench_rows(unended, "rows.csv").records[0].cells ==
+          parse_bench_rows(whole, "rows.csv").records[0].cells);
     CHECK(parse_bench_rows(whole + "gemm,\"ho", "rows.csv").records.size() == 1);
     CHECK(parse_bench_rows("{\"bench\": 1}\n{\"bench\": 2}", "r").records.size() == 2);
     CHECK_THROWS_AS(parse_bench_rows("", "rows.csv"), InputError);
