@@ -32,24 +32,6 @@ void flush_cache() {
     flush->enqueue(work_stream());
 }
 
-/// Device time of a block, the shortest of three. The one before them is not timed: it keeps the device busy until the
-/// host has enqueued the others.
-double block_seconds(std::function<void()> const& enqueue) {
-    constexpr std::size_t turns = 3;
-    std::vector<Event> starts(turns), stops(turns);
-    enqueue();
-    for (std::size_t i = 0; i < turns; ++i) {
-        starts[i].record(work_stream());
-        enqueue();
-        stops[i].record(work_stream());
-    }
-    stops.back().wait();
-    double shortest = stops[0].since(starts[0]);
-    for (std::size_t i = 1; i < turns; ++i)
-        shortest = std::min(shortest, stops[i].since(starts[i]));
-    return shortest;
-}
-
 }  // namespace
 
 void use_device(int device) {
@@ -72,10 +54,26 @@ cudaStream_t work_stream() { return current().stream->get(); }
 
 std::string const& work_device() { return current().pci_bus_id; }
 
+double block_seconds(std::function<void()> const& enqueue, int turns) {
+    auto const count = static_cast<std::size_t>(turns);
+    std::vector<Event> starts(count), stops(count);
+    enqueue();
+    for (std::size_t i = 0; i < count; ++i) {
+        starts[i].record(work_stream());
+        enqueue();
+        stops[i].record(work_stream());
+    }
+    stops.back().wait();
+    double shortest = stops[0].since(starts[0]);
+    for (std::size_t i = 1; i < count; ++i)
+        shortest = std::min(shortest, stops[i].since(starts[i]));
+    return shortest;
+}
+
 int launches_per_block(DeviceWork const& work, Variant variant) {
     if (variant.cache == Cache::cold) return 1;
     for (int launches = 1;;) {
-        double const seconds = block_seconds(block_of(work, variant.launch, launches));
+        double const seconds = block_seconds(block_of(work, variant.launch, launches), 3);
         if (seconds >= shortest_block_s || launches == most_launches) return launches;
         double const wanted = launches * shortest_block_s / std::max(seconds, 1e-9) + 1;
         launches = std::max(2 * launches, static_cast<int>(std::min<double>(wanted, most_launches)));

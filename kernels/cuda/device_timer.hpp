@@ -31,6 +31,10 @@ std::string const& work_device();
 /// Clocks are read while the device is busy.
 Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& rule);
 
+/// Device time of what `enqueue` enqueues, the shortest of so many turns. The turn before them is not timed: it keeps
+/// the device busy until the host has enqueued the others.
+double block_seconds(std::function<void()> const& enqueue, int turns);
+
 /// Launches of which a block of such samples consists: they take 100 us on the device, or are 200.
 int launches_per_block(DeviceWork const& work, Variant variant);
 

@@ -1,10 +1,12 @@
 #include "kernels/cuda/lt_gemm.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
 #include "kernels/cuda/device_timer.hpp"
+#include "kernels/cuda/graph.hpp"
 #include "kernels/harness/errors.hpp"
 
 namespace sextant::bench {
@@ -14,6 +16,12 @@ namespace {
 /// Source: cuBLAS documentation, cublasSetWorkspace (recommended size).
 constexpr std::size_t workspace_bytes = 32 << 20;
 constexpr int most_candidates = 8;
+
+// How candidates are compared: as graphs of launches that take so long (at most so many), since a single launch of a
+// few microseconds takes as long as the host needs to enqueue it, whatever the algorithm; and in rounds, since at its
+// power limit a device is fastest for those that come first.
+constexpr double block_s = 200e-6, most_launches = 20;
+constexpr int rounds = 3;
 
 struct Types {
     cudaDataType_t in, out, scale;
@@ -33,7 +41,7 @@ Types types_of(std::string const& dtype) {
 void check_lt(cublasStatus_t status, char const* what) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
     cudaGetLastError();  // which the library may have left
-    std::string const text = std::string(what) + ": cuBLASLt status " + std::to_string(static_cast<int>(status));
+    std::string const text = std::string(what) + ": " + cublasLtGetStatusString(status);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) throw Unavailable(text);
     throw std::runtime_error(text);
 }
@@ -144,39 +152,38 @@ void LtGemm::run(void const* x, void const* w, void* y, cudaStream_t stream) con
 }
 
 std::string LtGemm::choose(void const* x, void const* w, void* y) {
-    constexpr int turns = 5;
-    double best = 0;
-    std::size_t chosen = 0, usable = 0;
+    struct Contender {
+        std::size_t candidate;
+        int launches;
+        std::function<void()> block;
+        double seconds = std::numeric_limits<double>::infinity();  // of one launch
+    };
+    DeviceWork const work = [&](cudaStream_t stream) { run(x, w, y, stream); };
+    std::vector<Contender> contenders;
     std::string fault;
     for (std::size_t i = 0; i < plan_->candidates.size(); ++i) {
         plan_->chosen = i;
-        std::vector<double> seconds;
         try {
-            run(x, w, y, work_stream());
-            for (int turn = 0; turn < turns; ++turn) {
-                Event start, stop;
-                start.record(work_stream());
-                run(x, w, y, work_stream());
-                stop.record(work_stream());
-                stop.wait();
-                seconds.push_back(stop.since(start));
-            }
+            double const once = block_seconds([&] { work(work_stream()); }, 1);  // or more, where the host is slower
+            int const launches = static_cast<int>(std::clamp(block_s / std::max(once, 1e-9), 1.0, most_launches));
+            contenders.push_back(
+                {.candidate = i, .launches = launches, .block = block_of(work, Launch::graph, launches)});
         } catch (Unavailable const&) {
             continue;  // an algorithm that the heuristic proposes but the device refuses
         } catch (std::runtime_error const& failed) {
             fault = failed.what();
             continue;
         }
-        double const time = summarise(seconds).median;
-        if (usable++ == 0 || time < best) {
-            best = time;
-            chosen = i;
-        }
     }
-    if (usable == 0 && !fault.empty()) throw std::runtime_error(fault);
-    if (usable == 0) throw Unavailable("no algorithm of cuBLASLt runs this product on this device");
-    plan_->chosen = chosen;
-    return "algorithm " + std::to_string(chosen + 1) + " of " + std::to_string(plan_->candidates.size());
+    if (contenders.empty() && !fault.empty()) throw std::runtime_error(fault);
+    if (contenders.empty()) throw Unavailable("no algorithm of cuBLASLt runs this product on this device");
+    for (int round = 0; round < rounds; ++round)
+        for (Contender& one : contenders)
+            one.seconds = std::min(one.seconds, block_seconds(one.block, 1) / one.launches);
+    plan_->chosen = std::min_element(contenders.begin(), contenders.end(), [](Contender const& a, Contender const& b) {
+                        return a.seconds < b.seconds;
+                    })->candidate;
+    return "algorithm " + std::to_string(plan_->chosen + 1) + " of " + std::to_string(plan_->candidates.size());
 }
 
 double LtGemm::element_bytes(std::string const& dtype) {

@@ -28,7 +28,8 @@ public:
     LtGemm(LtGemm const&) = delete;
     LtGemm& operator=(LtGemm const&) = delete;
 
-    /// Times the candidates and keeps the fastest; returns what to note: "algorithm 2 of 5".
+    /// Times the candidates by the device's clock (warm, in turns) and keeps the fastest; returns what to note:
+    /// "algorithm 2 of 5".
     /// @throws Unavailable when the device refuses all of them; std::runtime_error when one fails and none runs.
     std::string choose(void const* x, void const* w, void* y);
     /// Enqueues the product.

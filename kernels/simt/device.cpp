@@ -77,8 +77,8 @@ void enqueue(KernelGrid const& grid, cudaStream_t to, std::function<void()> body
                           operation_seconds, nullptr}));
 }
 
-cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
-    return add(stream_of(stream), {std::move(run), operation_seconds, nullptr});
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> run, double seconds) {
+    return add(stream_of(stream), {std::move(run), seconds, nullptr});
 }
 
 void enqueue_together(std::vector<cudaStream_t> const& streams, std::function<void()> run) {

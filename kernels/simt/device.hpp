@@ -58,8 +58,8 @@ struct KernelGrid {
 /// Enqueues a kernel; what is wrong with the grid or the stream is what cudaGetLastError returns next.
 void enqueue(KernelGrid const& grid, cudaStream_t stream, std::function<void()> body);
 
-/// Enqueues `run` as one operation of `stream`; for the libraries.
-cudaError_t enqueue(cudaStream_t stream, std::function<void()> run);
+/// Enqueues `run` as one operation of `stream` that takes so long; for the libraries.
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> run, double seconds = operation_seconds);
 /// One operation of several streams, which runs once all of them have come to it.
 void enqueue_together(std::vector<cudaStream_t> const& streams, std::function<void()> run);
 

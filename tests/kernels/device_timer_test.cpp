@@ -7,6 +7,7 @@
 #include "kernels/backend.hpp"
 #include "kernels/cuda/busy_clocks.hpp"
 #include "kernels/cuda/catalog.hpp"
+#include "kernels/cuda/lt_gemm.hpp"
 #include "kernels/cuda/runtime.hpp"
 #include "kernels/simt/device.hpp"
 #include "tests/catch.hpp"
@@ -68,6 +69,16 @@ TEST_CASE("device timer: blocks take 100 us on the device, however long the host
     CHECK(block_us >= 100);
     CHECK(block_us <= 200);
     CHECK(launches_per_block(clearing.work(), {Cache::cold, way}) == 1);
+}
+
+TEST_CASE("gemm: the fastest algorithm is chosen, however long the host takes to enqueue one", "[cuda]") {
+    simt::reset_devices(1);
+    cuda_backend(0);
+    simt::set_compute(false);
+    simt::set_host_seconds(GENERATE(0.0, 4.0, 12.0) * us);
+    DeviceArray<std::uint16_t> const x(64 * 64), w(64 * 64), y(64 * 64);
+    LtGemm gemm("bf16", 64, 64, 64, 1);
+    CHECK(gemm.choose(x.data(), w.data(), y.data()) == "algorithm 3 of 3");  // the second takes a fifth longer
 }
 
 TEST_CASE("device timer: the cache is emptied by a kernel that reads, so that nothing is left to write back",
