@@ -16,6 +16,7 @@ struct Backend {
     std::vector<Bench const*> catalog;
     std::int64_t memory_limit = 0;  ///< bytes that one problem may hold
     std::function<void()> recover;  ///< after a measurement that failed (see SessionSettings); empty: nothing to do
+    std::string warning;            ///< what may spoil the times; empty: nothing known
 };
 
 /// The CUDA backend on this device. @throws Unavailable when the program was built without CUDA, there is no GPU, or

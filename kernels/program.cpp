@@ -130,8 +130,9 @@ int run(Options const& options) {
     join_world();
     Backend const backend = choose_backend(options);
     std::vector<Bench const*> const benches = chosen_benches(options, backend);
+    bool const speaks = world().rank() == 0;
     if (options.action == Action::list) {
-        print_list(backend);
+        if (speaks) print_list(backend);
         return 0;
     }
     if (world().size() > 1)
@@ -153,20 +154,25 @@ int run(Options const& options) {
     if (options.max_seconds > 0) mix(plan);
     failures_last(plan, backend.machine, known.failures);
     for (std::string const& reason : plan.unavailable) {
-        std::fprintf(stderr, "unsupported: %s\n", reason.c_str());
+        if (speaks) std::fprintf(stderr, "unsupported: %s\n", reason.c_str());
         if (!options.benches.empty()) return 3;
     }
     if (options.action == Action::dry_run) {
-        print_plan(plan, backend.machine, rule);
+        if (speaks) print_plan(plan, backend.machine, rule);
         return 0;
     }
+    if (!backend.warning.empty()) std::fprintf(stderr, "warning: %s\n", backend.warning.c_str());
     return measure(options, backend, plan, scope, rule);
 }
 
 }  // namespace
 
 Backend host_backend() {
-    return {.machine = host_machine(), .catalog = host_catalog(), .memory_limit = std::int64_t{2} << 30, .recover = {}};
+    return {.machine = host_machine(),
+            .catalog = host_catalog(),
+            .memory_limit = std::int64_t{2} << 30,
+            .recover = {},
+            .warning = {}};
 }
 
 namespace {

@@ -21,8 +21,9 @@ struct Nvml {
     int (*device_by_bus)(char const*,
                          Device*) = symbol<int (*)(char const*, Device*)>(library, "nvmlDeviceGetHandleByPciBusId_v2");
     int (*clock)(Device, int, unsigned*) = symbol<int (*)(Device, int, unsigned*)>(library, "nvmlDeviceGetClockInfo");
-    int (*reasons)(Device, unsigned long long*) =
-        symbol<int (*)(Device, unsigned long long*)>(library, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    using Reasons = int (*)(Device, unsigned long long*);
+    Reasons reasons = symbol<Reasons>(library, "nvmlDeviceGetCurrentClocksEventReasons");
+    Reasons reasons_before_535 = symbol<Reasons>(library, "nvmlDeviceGetCurrentClocksThrottleReasons");
     int (*driver)(char*, unsigned) = symbol<int (*)(char*, unsigned)>(library, "nvmlSystemGetDriverVersion");
     bool usable = init != nullptr && device_by_bus != nullptr && clock != nullptr && init() == 0;
 };
@@ -41,7 +42,8 @@ Clocks read_clocks(std::string const& pci_bus_id) {
     unsigned mhz = 0;
     if (nvml().clock(device, sm_clock, &mhz) == 0) clocks.sm_mhz = mhz;
     if (nvml().clock(device, memory_clock, &mhz) == 0) clocks.memory_mhz = mhz;
-    clocks.known = nvml().reasons != nullptr && nvml().reasons(device, &clocks.throttle) == 0;
+    auto* const reasons = nvml().reasons != nullptr ? nvml().reasons : nvml().reasons_before_535;
+    clocks.known = reasons != nullptr && reasons(device, &clocks.throttle) == 0;
     return clocks;
 }
 

@@ -48,7 +48,8 @@ private:
 
 class CollectiveLoad : public Load {
 public:
-    explicit CollectiveLoad(int devices) : group_(devices) {
+    /// @throws Unavailable where one of the devices cannot be used.
+    explicit CollectiveLoad(int devices) : group_(usable(devices)) {
         group_.set_buffers(load_bytes / 4 / devices * devices, 1);
     }
     void enqueue() override { group_.enqueue("all_reduce"); }
@@ -56,6 +57,11 @@ public:
     void wait() override { group_.wait(); }
 
 private:
+    static int usable(int devices) {
+        for (int device = 0; device < devices; ++device)
+            free_bytes_of_another(device);
+        return devices;
+    }
     NcclGroup group_;
 };
 

@@ -24,24 +24,22 @@ namespace {
 
 constexpr int in_a_row = 20;
 
-/// Bytes that are free on the device. @throws Unavailable where it cannot be used, as one that another process has for
-/// itself alone: that is the end of these benchmarks, not of those of another device.
-std::int64_t free_bytes(int device) {
-    try {
-        CurrentDevice const current(device);
-        return device_facts(device).free_bytes;
-    } catch (std::runtime_error const& fault) {
-        throw Unavailable("device " + std::to_string(device) + " cannot be used (" + fault.what() +
-                          "; leave it out by CUDA_VISIBLE_DEVICES)");
-    }
-}
-
 /// Bytes that are free on every device of every process.
 std::int64_t least_free_bytes(int devices) {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (int device = 0; device < devices; ++device)
-        least = std::min(least, free_bytes(device));
+        least = std::min(least, free_bytes_of_another(device));
     return static_cast<std::int64_t>(-world().largest(-static_cast<double>(least)));
+}
+
+/// @throws BadInput, in every process, where they have different numbers of devices: each would list other groups, and
+/// wait for ranks that never come.
+void require_equal_devices(int devices) {
+    auto const most = static_cast<int>(world().largest(devices));
+    auto const least = static_cast<int>(-world().largest(-devices));
+    if (least != most)
+        throw BadInput("--bench nccl: the processes have from " + std::to_string(least) + " to " +
+                       std::to_string(most) + " devices (give each equally many by CUDA_VISIBLE_DEVICES)");
 }
 
 /// What rows of several devices in one process say: its thread launches on one after the other, and a short collective
@@ -53,6 +51,7 @@ std::string launches_note(int local) {
 std::vector<Problem> problems(Scope const& scope) {
     if (!NcclGroup::built()) throw Unavailable("built without NCCL");
     int const devices = device_facts(scope.device).devices, processes = world().size();
+    require_equal_devices(devices);
     std::vector<std::int64_t> locals;
     if (processes > 1) {
         locals = {devices};

@@ -16,7 +16,12 @@ namespace {
 void check_nccl(ncclResult_t status, char const* what) {
     if (status == ncclSuccess) return;
     cudaGetLastError();  // which NCCL may have left
-    throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(status));
+    std::string text = std::string(what) + ": " + ncclGetErrorString(status);
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 13, 0)
+    if (char const* const reason = ncclGetLastError(nullptr); reason != nullptr && *reason != '\0')
+        text += std::string(" (") + reason + ")";  // such as that two processes have the same GPU
+#endif
+    throw std::runtime_error(text);
 }
 
 /// Calls of several ranks that NCCL takes together. Where one of them fails the group is ended all the same: an open

@@ -146,9 +146,15 @@ struct DeviceFacts {
     int multiprocessors = 0;
     int major = 0, minor = 0;
     std::int64_t l2_bytes = 0;
-    std::int64_t free_bytes = 0;
+    std::int64_t free_bytes = 0, total_bytes = 0;
+    bool integrated = false;  ///< its memory is the processor's
     int devices = 0;
 };
 DeviceFacts device_facts(int device);
+
+/// Bytes that are free on a device that need not be the current one.
+/// @throws Unavailable where it cannot be used, as one that another process has for itself alone: that is the end of
+/// what needs several devices, not of what is measured on this one.
+std::int64_t free_bytes_of_another(int device);
 
 }  // namespace sextant::bench

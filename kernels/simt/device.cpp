@@ -27,6 +27,7 @@ void reset_devices(int count) {
     m.current = 0;
     m.compute = true;
     m.refuses_streams = false;
+    m.refuses_kernels = false;
     m.broken = false;
     m.enqueued = {};
     m.refused.clear();
@@ -40,6 +41,8 @@ void reset_devices(int count) {
 void set_memory(int device, std::int64_t bytes) { machine().memory[device] = bytes; }
 
 void refuse_streams() { machine().refuses_streams = true; }
+
+void refuse_kernels() { machine().refuses_kernels = true; }
 
 void refuse_device(int device) { machine().refused.insert(device); }
 
@@ -58,6 +61,10 @@ void enqueue(KernelGrid const& grid, cudaStream_t to, std::function<void()> body
     CUstream_st& stream = stream_of(to);
     if (stream.device != machine().current) {
         returned(cudaErrorInvalidResourceHandle);
+        return;
+    }
+    if (machine().refuses_kernels) {
+        returned(cudaErrorNoKernelImageForDevice);
         return;
     }
     auto const allowed = machine().allowed_shared.find(grid.function);
@@ -112,6 +119,7 @@ char const* cudaGetErrorString(cudaError_t error) {
         case cudaErrorPeerAccessAlreadyEnabled: return "peer access is already enabled";
         case cudaErrorInvalidDevice: return "invalid device ordinal";
         case cudaErrorDevicesUnavailable: return "CUDA-capable device(s) is/are busy or unavailable";
+        case cudaErrorNoKernelImageForDevice: return "no kernel image is available for execution on the device";
         case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
         default: return "an error of the emulated device";
     }

@@ -20,6 +20,8 @@ void reset_devices(int count);
 void set_memory(int device, std::int64_t bytes);
 /// No stream can be made, as where another process has the device for itself alone.
 void refuse_streams();
+/// No kernel can be launched, as where the program was built for other devices.
+void refuse_kernels();
 /// The device cannot be made current, as where its memory is full.
 void refuse_device(int device);
 /// The next cudaMalloc on the device fails, once.

@@ -147,6 +147,7 @@ char const* ncclGetErrorString(ncclResult_t result) {
     if (result == ncclSuccess) return "no error";
     return result == ncclInvalidUsage ? "invalid usage" : "invalid argument";
 }
+char const* ncclGetLastError(ncclComm_t) { return "of the emulated device"; }
 ncclResult_t ncclGetVersion(int* version) {
     *version = NCCL_VERSION_CODE;
     return ncclSuccess;

@@ -183,6 +183,40 @@ TEST_CASE("nccl: a device that cannot be used takes its collectives away and not
     CHECK(device == 0);
 }
 
+TEST_CASE("cuda backend: a program without kernels for the device says so before anything is measured", "[cuda]") {
+    simt::reset_devices(1);
+    simt::refuse_kernels();
+    CHECK_THROWS_WITH(cuda_backend(0), contains("no kernel image") && contains("compute capability is 9.0") &&
+                                           contains("CMAKE_CUDA_ARCHITECTURES"));
+    CHECK_THROWS_AS(cuda_backend(0), Unavailable);
+}
+
+TEST_CASE("cuda backend: memory that others have is worth a warning", "[cuda]") {
+    simt::reset_devices(1);
+    CHECK(cuda_backend(0).warning.empty());
+    DeviceArray<unsigned char> const of_others(std::int64_t{3} << 30);
+    CHECK_THAT(cuda_backend(0).warning, contains("of its 8.6 GB are taken"));
+}
+
+TEST_CASE("what needs a device that cannot be used is unsupported, beside what needs it not", "[cuda]") {
+    simt::reset_devices(2);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    Task beside = first_of(cuda_interference, scope, "gemm+all_reduce");
+    beside.problem.shape.m = beside.problem.shape.n = beside.problem.shape.k = 48;
+    std::vector<Task> const tasks{first_of(cuda_copies, scope, "peer"), beside,
+                                  first_of(cuda_copies, scope, "device_to_device")};
+    simt::refuse_device(1);
+    std::vector<Row> rows;
+    Outcome const outcome = run_plan({.tasks = tasks, .unavailable = {}}, settings_of(backend, scope, rows));
+    CHECK(outcome.failures == 0);
+    CHECK(outcome.unsupported == 2);
+    REQUIRE(rows.size() == 3);
+    for (std::size_t i = 0; i < 2; ++i)
+        CHECK_THAT(rows[i].note, contains("unsupported: device 1 cannot be used"));
+    CHECK(rows[2].median_us > 0);
+}
+
 namespace {
 
 /// Processes on machines of two, of which this is the first; keeps what it was given to compare.
@@ -215,6 +249,18 @@ TEST_CASE("nccl: nodes are the machines and not the processes", "[cuda]") {
         CHECK(problem.shape.ranks == 4);
         CHECK(problem.shape.nodes == 2);
     }
+}
+
+TEST_CASE("nccl: processes with different numbers of devices are refused, not left waiting for each other", "[cuda]") {
+    simt::reset_devices(2);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    struct Other : Processes {  // of two processes; the other has three devices
+        Other() : Processes(2) {}
+        double largest(double value) override { return std::max(value, value > 0 ? 3.0 : -3.0); }
+    } const both;
+    CHECK_THROWS_WITH(cuda_nccl.problems(scope), contains("from 2 to 3 devices"));
+    CHECK_THROWS_AS(plan_of({&cuda_nccl}, scope, backend.machine, {}), BadInput);
 }
 
 TEST_CASE("nccl: parts of all ranks are multiples of 16 bytes, and every size is listed once", "[cuda]") {

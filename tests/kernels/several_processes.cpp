@@ -70,7 +70,8 @@ Backend cuda_backend(int device) {
     return {.machine = {.backend = "cuda", .device = "of rank " + std::to_string(world().rank()), .driver = "none"},
             .catalog = {&told},
             .memory_limit = std::int64_t{3 + world().rank()} << 30,
-            .recover = {}};
+            .recover = {},
+            .warning = {}};
 }
 
 }  // namespace sextant::bench
