@@ -82,6 +82,22 @@ std::vector<Problem> problems(Scope const& scope) {
     return all;
 }
 
+/// Where elements of [part.first, part.last) are compared: both ends of what is each rank's, of 16 ranks at most.
+struct Stretch {
+    std::int64_t first, count;
+};
+std::vector<Stretch> compared(Part part, std::int64_t of_rank, std::int64_t ranks) {
+    std::vector<Stretch> all;
+    std::int64_t const parts = (part.last - part.first) / of_rank, step = std::max<std::int64_t>(1, ranks / 16);
+    std::int64_t const few = std::min<std::int64_t>(of_rank, 256);
+    for (std::int64_t i = 0; i < parts + step - 1; i += step) {  // the last one too
+        std::int64_t const first = part.first + std::min(i, parts - 1) * of_rank;
+        all.push_back({first, few});
+        all.push_back({first + of_rank - few, few});
+    }
+    return all;
+}
+
 double worst_error(NcclGroup const& group, Problem const& problem, std::uint64_t seed, int local) {
     std::int64_t const elements = problem.shape.bytes / 4, ranks = group.ranks();
     auto const sent = [&](std::int64_t rank, std::int64_t index) {
@@ -92,8 +108,7 @@ double worst_error(NcclGroup const& group, Problem const& problem, std::uint64_t
     for (int device = 0; device < local; ++device) {
         std::int64_t const rank = group.first_local_rank() + device;
         Part const part = defined_part(problem.kernel, rank, ranks, elements);
-        std::int64_t const count = std::min<std::int64_t>(part.last - part.first, 512);
-        for (std::int64_t const first : {part.first, part.last - count}) {
+        for (auto const& [first, count] : compared(part, elements / ranks, ranks)) {
             auto const got = group.received(device, first, count);
             for (std::int64_t i = 0; i < count; ++i)
                 error.add(static_cast<double>(got[static_cast<std::size_t>(i)]),

@@ -1,5 +1,6 @@
 // RMSNorm and LayerNorm in bf16 over rows [m, n] with fp32 statistics. bytes: forward 4 m n (+ weights 2 n or 4 n),
-// backward 6 m n (x, dy read, dx written; the weights' gradients are small beside it).
+// backward 6 m n (x, dy read, dx written; not the partial sums of the weights' gradients, which each block writes in
+// fp32 and which are as much again where there are few rows).
 #include "kernels/cuda/kernels/norm.cuh"
 
 #include <memory>
@@ -76,6 +77,28 @@ private:
     }
 };
 
+/// The gradients of the weights of a few columns, of however many rows, with the device's moments of each row: those
+/// are behind the rows that are compared too.
+template <bool WithMean>
+double weight_error(Operands<WithMean> const& o, std::uint64_t seed) {
+    auto const inverses = read_values(o.inverses, 0, o.rows);
+    auto const means = WithMean ? read_values(o.means, 0, o.rows) : Values(inverses.size(), 0.0);
+    RelativeError error;
+    for (std::int64_t const column : sampled(o.columns)) {
+        double d_weight = 0, d_bias = 0;
+        for (std::int64_t row = 0; row < o.rows; ++row) {
+            std::int64_t const place = row * o.columns + column;
+            auto const at = static_cast<std::size_t>(row);
+            double const dy = host_values<bf16>(seed + 3, place, 1)[0];
+            d_weight += dy * (host_values<bf16>(seed, place, 1, x_scale)[0] - means[at]) * inverses[at];
+            d_bias += dy;
+        }
+        add_all(error, read_values(o.d_weight, column, 1), {d_weight});
+        if (WithMean) add_all(error, read_values(o.d_bias, column, 1), {d_bias});
+    }
+    return error.largest();
+}
+
 template <bool WithMean>
 Prepared prepare_norm(Problem const& problem, Scope const& scope, bool backward) {
     auto operands = std::make_shared<Operands<WithMean>>(problem, scope);
@@ -89,6 +112,7 @@ Prepared prepare_norm(Problem const& problem, Scope const& scope, bool backward)
     Values const weight = host_values<bf16>(scope.seed + 1, 0, columns);
     Values const bias = host_values<bf16>(scope.seed + 2, 0, columns);
     RelativeError error, of_weights;  // sums over all rows are larger than the rows
+    double of_columns = 0;
     for (std::int64_t const row : sampled(rows)) {
         Values const x = row_values(scope.seed, row, x_scale), got = read_values(operands->y, row * columns, columns);
         Values ignored_weight(weight.size(), 0.0), ignored_bias(weight.size(), 0.0);
@@ -97,6 +121,7 @@ Prepared prepare_norm(Problem const& problem, Scope const& scope, bool backward)
                                                     ignored_weight, ignored_bias)
                          : reference::norm(kind, x, weight, bias));
     }
+    if (backward) of_columns = weight_error(*operands, scope.seed);
     if (backward && rows <= 1024) {
         Values d_weight(weight.size(), 0.0), d_bias(weight.size(), 0.0);
         for (std::int64_t row = 0; row < rows; ++row)
@@ -105,7 +130,7 @@ Prepared prepare_norm(Problem const& problem, Scope const& scope, bool backward)
         add_all(of_weights, read_values(operands->d_weight, 0, columns), d_weight);
         if (WithMean) add_all(of_weights, read_values(operands->d_bias, 0, columns), d_bias);
     }
-    return prepared_on_device(worse(error.largest(), of_weights.largest()), bf16_tolerance,
+    return prepared_on_device(worse(of_columns, worse(error.largest(), of_weights.largest())), bf16_tolerance,
                               [operands, backward](cudaStream_t stream) {
                                   backward ? operands->backward(stream) : operands->forward(stream);
                               });

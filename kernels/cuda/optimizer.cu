@@ -41,8 +41,10 @@ double worst_error(Operands<State> const& o, reference::AdamW const& s, std::uin
     constexpr std::int64_t count = 256;
     auto const g = host_values<bf16>(seed, first, count), before = host_values<float>(seed + 1, first, count);
     auto const p = read_values(o.p, first, count), copy = read_values(o.copy, first, count);
-    auto wanted = before, m = host_values<State>(seed + 2, first, count);
-    std::vector<double> v(g.size(), 0.0);
+    auto wanted = before, m = host_values<State>(seed + 2, first, count),
+         v = host_values<State>(seed + 3, first, count);
+    for (double& value : v)
+        value = std::abs(value);
     double worst = 0;
     for (std::size_t i = 0; i < g.size(); ++i) {
         reference::adamw(s, g[i], wanted[i], m[i], v[i]);
@@ -63,7 +65,8 @@ Prepared prepare_as(Problem const& problem, Scope const& scope) {
     o->p = device_values<float>(count, scope.seed + 1);
     o->m = device_values<State>(count, scope.seed + 2);
     o->v = DeviceArray<State>(count);
-    o->v.clear();
+    launch({blocks_for(count), elementwise_threads, work_stream()}, device::fill_magnitudes<State>, count,
+           scope.seed + 3, o->v.data());
     reference::AdamW const s;
     double const step = static_cast<double>(s.step);
     device::AdamWFactors const factors{static_cast<float>(s.learning_rate),
