@@ -13,6 +13,8 @@ class BusyClocks {
 public:
     /// Between what was enqueued and the wait for it.
     void read();
+    /// Of the multiprocessors, as it was last; NaN where it is not known.
+    double sm_mhz() const { return last_.sm_mhz; }
     /// The clocks as they were last, and every reason why they were low.
     void describe(Timing& timing) const;
 

@@ -81,11 +81,29 @@ int launches_per_block(DeviceWork const& work, Variant variant) {
     }
 }
 
+bool warm_up(std::function<void()> const& sample, BusyClocks const& clocks) {
+    constexpr double rising = 1.02, longest_s = 0.05;
+    double const start = steady_seconds();
+    double first = Row::unset;
+    for (double before = 0;;) {
+        sample();
+        double const now = clocks.sm_mhz();
+        if (before == 0) first = now;
+        if (!(now > rising * before) || steady_seconds() - start >= longest_s) return now > rising * first;
+        before = now;
+    }
+}
+
 Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& rule) {
     cudaStream_t const stream = work_stream();
     bool const cold = variant.cache == Cache::cold;
-    int const launches = launches_per_block(work, variant);
-    std::function<void()> const enqueue = block_of(work, variant.launch, launches);
+    int launches = 0;
+    std::function<void()> enqueue;
+    auto const make_block = [&] {
+        launches = launches_per_block(work, variant);
+        enqueue = block_of(work, variant.launch, launches);
+    };
+    make_block();
     std::vector<Event> starts(samples_per_wait), stops(samples_per_wait);
     BusyClocks clocks;
     auto const sample = [&] {
@@ -103,7 +121,10 @@ Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& r
             seconds.push_back(stops[i].since(starts[i]) / launches);
         return seconds;
     };
-    sample();
+    if (warm_up(sample, clocks)) {
+        make_block();  // of launches as long as they are now
+        sample();
+    }
     clocks = {};
     Collected const collected = collect(rule, sample, steady_seconds);
     check(cudaGetLastError(), "launching a kernel");

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "kernels/cuda/busy_clocks.hpp"
 #include "kernels/harness/bench.hpp"
 
 namespace sextant::bench {
@@ -34,6 +35,11 @@ Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& r
 /// Device time of what `enqueue` enqueues, the shortest of so many turns. The turn before them is not timed: it keeps
 /// the device busy until the host has enqueued the others.
 double block_seconds(std::function<void()> const& enqueue, int turns);
+
+/// Takes samples that do not count until two in a row have the same clock: that of a device that was idle while the
+/// host compared results may have gone down, and takes some time to rise (at most 50 ms are waited; where the clock is
+/// not known, one sample). Whether it has risen since the first one.
+bool warm_up(std::function<void()> const& sample, BusyClocks const& clocks);
 
 /// Launches of which a block of such samples consists: they take 100 us on the device, or are 200.
 int launches_per_block(DeviceWork const& work, Variant variant);

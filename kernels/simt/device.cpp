@@ -28,6 +28,7 @@ void reset_devices(int count) {
     m.compute = true;
     m.refuses_streams = false;
     m.refuses_kernels = false;
+    m.rising_clocks = 0;
     m.broken = false;
     m.enqueued = {};
     m.refused.clear();
@@ -53,6 +54,8 @@ Enqueued const& enqueued() { return machine().enqueued; }
 void fail_allocation(int device) { machine().out_of_memory.insert(device); }
 
 void set_compute(bool on) { machine().compute = on; }
+
+void set_rising_clocks(int readings) { machine().rising_clocks = readings; }
 
 void set_host_seconds(double seconds) { machine().host_seconds = seconds; }
 

@@ -45,6 +45,8 @@ void set_host_seconds(double seconds);
 
 /// What read_clocks returns of a device that has work to do, and of one that has not.
 constexpr double busy_sm_mhz = 1980, idle_sm_mhz = 210;
+/// So many readings of a busy device are lower, each higher than the one before.
+void set_rising_clocks(int readings);
 constexpr unsigned long long busy_throttle = 0x4, idle_throttle = 0x1;
 
 /// Every kernel, copy and collective takes this long on the clock that events read.

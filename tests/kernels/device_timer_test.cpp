@@ -71,6 +71,29 @@ TEST_CASE("device timer: blocks take 100 us on the device, however long the host
     CHECK(launches_per_block(clearing.work(), {Cache::cold, way}) == 1);
 }
 
+TEST_CASE("device timer: no sample counts while the clocks still rise", "[cuda]") {
+    simt::reset_devices(1);
+    cuda_backend(0);
+    simt::set_compute(false);
+    Clearing const clearing;
+    simt::set_rising_clocks(9);
+    BusyClocks clocks;
+    int readings = 0;
+    auto const sample = [&] {
+        clearing.work()(work_stream());
+        clocks.read();
+        ++readings;
+        check(cudaStreamSynchronize(work_stream()), "clearing");
+    };
+    CHECK(warm_up(sample, clocks));
+    CHECK(readings == 11);  // nine below, and two that are the same
+    CHECK(clocks.sm_mhz() == simt::busy_sm_mhz);
+    CHECK_FALSE(warm_up(sample, clocks));
+    CHECK(readings == 13);
+    simt::set_rising_clocks(6);
+    CHECK(time_on_device(clearing.work(), {}, few()).sm_clock_mhz == simt::busy_sm_mhz);
+}
+
 TEST_CASE("gemm: the fastest algorithm is chosen, however long the host takes to enqueue one", "[cuda]") {
     simt::reset_devices(1);
     cuda_backend(0);
