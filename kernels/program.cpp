@@ -168,9 +168,10 @@ int run(Options const& options) {
 }  // namespace
 
 Backend host_backend() {
+    std::int64_t const memory = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
     return {.machine = host_machine(),
             .catalog = host_catalog(),
-            .memory_limit = std::int64_t{2} << 30,
+            .memory_limit = std::min(std::int64_t{2} << 30, memory / 4),
             .recover = {},
             .warning = {}};
 }

@@ -1,10 +1,13 @@
 // NCCL collectives in fp32 over 1..N devices of this process, or of all processes under mpirun. Sizes as in nccl-tests:
 // `bytes` is the larger of a rank's send and receive buffers; gbps is the bus bandwidth. Out of place, by the clock of
 // the host over 20 collectives in a row; the slowest process counts.
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "kernels/cuda/busy_clocks.hpp"
 #include "kernels/cuda/catalog.hpp"
@@ -46,6 +49,20 @@ void require_equal_devices(int devices) {
 /// takes as long as that does.
 std::string launches_note(int local) {
     return local > 1 ? "; one thread launches on " + std::to_string(local) + " devices" : "";
+}
+
+/// Variables that tell NCCL what to do ("; NCCL_ALGO=Ring"), in alphabetical order: rows measured with them are others.
+/// What it prints, and where it lies, is left out.
+std::string settings_note() {
+    std::vector<std::string> settings;
+    for (char** one = environ; *one != nullptr; ++one) {
+        std::string const setting = *one;
+        bool const says_how = setting.starts_with("NCCL_") && !setting.starts_with("NCCL_DEBUG") &&
+                              !setting.starts_with("NCCL_HOME=") && !setting.starts_with("NCCL_VERSION=");
+        if (says_how) settings.push_back("; " + setting);
+    }
+    std::sort(settings.begin(), settings.end());
+    return std::accumulate(settings.begin(), settings.end(), std::string());
 }
 
 std::vector<Problem> problems(Scope const& scope) {
@@ -176,7 +193,7 @@ Prepared prepare(Problem const& problem, Scope const& scope) {
     Prepared prepared;
     prepared.max_rel_error = worst_error(*group, problem, scope.seed, local);
     prepared.tolerance = 1e-5;
-    prepared.note = NcclGroup::version() + launches_note(local);
+    prepared.note = NcclGroup::version() + launches_note(local) + settings_note();
     prepared.measure = [group, collective = problem.kernel](Variant, StopRule const& rule) {
         return measure(*group, collective, rule);
     };

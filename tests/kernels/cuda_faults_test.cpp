@@ -1,4 +1,6 @@
 // What one failure leaves to the measurements after it, on the emulated device.
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -292,15 +294,36 @@ TEST_CASE("nccl: processes meet before the clock of every sample starts", "[cuda
     }
 }
 
-TEST_CASE("nccl: rows of several devices in one process say that one thread launches on them", "[cuda]") {
+namespace {
+
+/// Those of whoever runs the test too.
+void forget_nccl_settings() {
+    std::vector<std::string> names;
+    for (char** one = environ; *one != nullptr; ++one)
+        if (std::string const setting = *one; setting.starts_with("NCCL_"))
+            names.push_back(setting.substr(0, setting.find('=')));
+    for (std::string const& name : names)
+        unsetenv(name.c_str());
+}
+
+}  // namespace
+
+TEST_CASE("nccl: rows of several devices in one process say that one thread launches on them, and what NCCL is told",
+          "[cuda]") {
     simt::reset_devices(2);
     Backend const backend = cuda_backend(0);
     Scope const scope{.memory_limit = backend.memory_limit};
     auto const note_of = [&](std::int64_t ranks) {
         return cuda_nccl.prepare(first_of(cuda_nccl, scope, "all_gather", ranks).problem, scope).note;
     };
+    forget_nccl_settings();
     CHECK(note_of(1) == NcclGroup::version());
     CHECK(note_of(2) == NcclGroup::version() + "; one thread launches on 2 devices");
+    setenv("NCCL_NVLS_ENABLE", "0", 1);
+    setenv("NCCL_ALGO", "Ring", 1);
+    setenv("NCCL_DEBUG", "WARN", 1);
+    CHECK(note_of(1) == NcclGroup::version() + "; NCCL_ALGO=Ring; NCCL_NVLS_ENABLE=0");
+    forget_nccl_settings();
 }
 
 TEST_CASE("nccl: groups of every size run with the largest messages that the fullest device has room for", "[cuda]") {
