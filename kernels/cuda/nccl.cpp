@@ -1,6 +1,6 @@
 // NCCL collectives in fp32 over 1..N devices of this process, or of all processes under mpirun. Sizes as in nccl-tests:
 // `bytes` is the larger of a rank's send and receive buffers; gbps is the bus bandwidth. Out of place, by the clock of
-// the host over 20 collectives in a row; the slowest process counts.
+// the host over 20 collectives in a row, or as many as take 50 ms; the slowest process counts.
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,8 +24,6 @@
 
 namespace sextant::bench {
 namespace {
-
-constexpr int in_a_row = 20;
 
 /// Bytes that are free on every device of every process.
 std::int64_t least_free_bytes(int devices) {
@@ -92,7 +90,8 @@ std::vector<Problem> problems(Scope const& scope) {
                 problem.shape.nodes = world().nodes();
                 problem.shape.bytes = aligned_bytes(bytes, ranks);
                 problem.bytes = bus_bytes(collective, problem.shape.bytes, ranks);
-                problem.expected_s = in_a_row * (3e-5 + problem.bytes / 1e11);  // assumed
+                double const one_s = 3e-5 + problem.bytes / 1e11;  // assumed
+                problem.expected_s = one_s * collectives_in_a_row(one_s);
                 all.push_back(problem);
             }
         }
@@ -137,7 +136,7 @@ double worst_error(NcclGroup const& group, Problem const& problem, std::uint64_t
 
 /// Reads the clocks while the devices are busy for a millisecond or with one collective, which is not timed.
 void read_while_busy(BusyClocks& clocks, NcclGroup& group, std::string const& collective, double seconds) {
-    int const times = std::clamp(static_cast<int>(1e-3 / std::max(seconds, 1e-6)), 1, in_a_row);
+    int const times = std::clamp(static_cast<int>(1e-3 / std::max(seconds, 1e-6)), 1, most_in_a_row);
     for (int i = 0; i < times; ++i)
         group.enqueue(collective);
     clocks.read();
@@ -146,7 +145,7 @@ void read_while_busy(BusyClocks& clocks, NcclGroup& group, std::string const& co
 
 Timing measure(NcclGroup& group, std::string const& collective, StopRule const& rule) {
     BusyClocks clocks;
-    auto const sample = [&] {
+    auto const sample = [&](int in_a_row) {
         world().largest(0);  // all start together: the others would time how late one is
         double const start = steady_seconds();
         for (int i = 0; i < in_a_row; ++i)
@@ -156,14 +155,15 @@ Timing measure(NcclGroup& group, std::string const& collective, StopRule const& 
         read_while_busy(clocks, group, collective, seconds);
         return seconds;
     };
-    sample();
+    int const in_a_row = collectives_in_a_row(sample(1));
+    sample(in_a_row);
     clocks = {};
     std::vector<double> samples;
     Verdict ended = Verdict::go_on;
     double const start = steady_seconds();
     // Every process takes as many samples as the first one wants.
     do {
-        samples.push_back(sample());
+        samples.push_back(sample(in_a_row));
         ended = verdict(rule, samples, steady_seconds() - start);
     } while (world().agree(ended == Verdict::go_on));
     Timing timing;

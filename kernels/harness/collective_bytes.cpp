@@ -1,5 +1,7 @@
 #include "kernels/harness/collective_bytes.hpp"
 
+#include <algorithm>
+
 #include "kernels/harness/errors.hpp"
 
 namespace sextant::bench {
@@ -17,6 +19,11 @@ double bus_bytes(std::string const& collective, std::int64_t bytes, std::int64_t
 std::int64_t aligned_bytes(std::int64_t bytes, std::int64_t ranks) {
     std::int64_t const step = ranks * aligned_part;
     return (bytes + step - 1) / step * step;
+}
+
+int collectives_in_a_row(double seconds) {
+    constexpr double long_enough_s = 0.05;
+    return static_cast<int>(std::clamp<double>(long_enough_s / std::max(seconds, 1e-9), 1, most_in_a_row));
 }
 
 }  // namespace sextant::bench

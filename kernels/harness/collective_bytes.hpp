@@ -21,4 +21,10 @@ inline constexpr std::int64_t aligned_part = 16;
 /// The least size of at least `bytes` that all ranks have equal parts of, each a multiple of `aligned_part`.
 std::int64_t aligned_bytes(std::int64_t bytes, std::int64_t ranks);
 
+/// How many collectives of so many seconds follow each other in a sample: 20, so that the launch of the first and the
+/// wait for the last are little, or as many as take 50 ms, of which they are a thousandth. More would leave one sample
+/// in the time of a row.
+inline constexpr int most_in_a_row = 20;
+int collectives_in_a_row(double seconds);
+
 }  // namespace sextant::bench

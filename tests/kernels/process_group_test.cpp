@@ -147,6 +147,17 @@ TEST_CASE("host collectives: buffers of all ranks stay within the memory that a 
     CHECK(most_of_two == 64 << 20);
 }
 
+TEST_CASE("collectives_in_a_row: twenty short ones, and of long ones no more than 50 ms or one", "[collectives]") {
+    CHECK(collectives_in_a_row(0) == 20);
+    CHECK(collectives_in_a_row(20e-6) == 20);
+    CHECK(collectives_in_a_row(0.01) == 5);
+    CHECK(collectives_in_a_row(0.4) == 1);
+    double const seconds = GENERATE(take(50, random(1e-6, 1.0)));
+    int const times = collectives_in_a_row(seconds);
+    CHECK((times == 1 || times * seconds <= 0.05));
+    CHECK((times == 20 || (times + 1) * seconds > 0.05));
+}
+
 TEST_CASE("aligned_bytes: parts of 16 bytes for every rank, and sizes as they are where that divides them",
           "[collectives]") {
     for (std::int64_t const ranks : {1, 2, 3, 5, 6, 7, 8, 12, 64, 72})
