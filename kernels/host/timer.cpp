@@ -5,19 +5,27 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 
 namespace sextant::bench {
 namespace {
 
-/// Value of "key : value" in /proc/cpuinfo.
-std::string cpuinfo(std::string const& key) {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);)
+/// Value of the first "key : value" of a text such as /proc/cpuinfo.
+std::string value_of(std::string const& key, std::string const& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
         if (line.starts_with(key))
             if (auto const colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
     return {};
+}
+
+std::string cpuinfo() {
+    std::ifstream file("/proc/cpuinfo");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
 }
 
 constexpr double shortest_sample_s = 20e-6;
@@ -71,13 +79,16 @@ void flush_caches() {
 }
 
 double processor_mhz() {
-    std::string const text = cpuinfo("cpu MHz");
+    std::string const text = value_of("cpu MHz", cpuinfo());
     return text.empty() ? Row::unset : std::stod(text);
 }
 
-std::string processor_name() {
-    std::string const name = cpuinfo("model name");
-    return name.empty() ? "unknown processor" : name;
+std::string processor_name() { return processor_name(cpuinfo()); }
+
+std::string processor_name(std::string const& cpuinfo) {
+    std::string const name = value_of("model name", cpuinfo), part = value_of("CPU part", cpuinfo);
+    if (!name.empty()) return name;
+    return part.empty() ? "unknown processor" : "Arm " + value_of("CPU implementer", cpuinfo) + " " + part;
 }
 
 std::string system_name() {

@@ -18,6 +18,9 @@ void flush_caches();
 double processor_mhz();
 /// Name of the processor, and of the system with its release.
 std::string processor_name();
+/// The same of what /proc/cpuinfo says: "model name", which 64-bit Arm has not; then its implementer and part in
+/// numbers, "Arm 0x41 0xd4f" (Neoverse V2).
+std::string processor_name(std::string const& cpuinfo);
 std::string system_name();
 /// Processors that this process may use.
 std::int64_t processor_count();
