@@ -221,7 +221,7 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
         auto const shown_each = [&](Moment moment, Window const& pass, Seconds experts) {
             auto const i = static_cast<std::size_t>(moment);
             double const plain = load.layers - load.moe_layers;
-            if (beside.alternating <= 0 || plain <= 0) return shown(moment, pass);
+            if (beside.alternating <= 0 || plain <= 0 || load.moe_layers <= 0) return shown(moment, pass);
             Seconds const any = (gathers[i] - of_experts[i]) / load.layers;
             LayersOfKind const without{.layers = plain, .gathers = any, .compute = (pass.compute - experts) / plain};
             LayersOfKind const with{.layers = load.moe_layers,

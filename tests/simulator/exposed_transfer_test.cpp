@@ -53,3 +53,28 @@ TEST_CASE("simulation: weights that are gathered layer by layer are waited for a
     CAPTURE(bandwidth, every, name_of(plan.recompute));
     CHECK(walk_graph(graph).makespan().base() == Approx(form.evaluate(plan).time.base()).epsilon(0.06));
 }
+
+TEST_CASE("data_parallel_time: layers without experts, alone, are as where no layer has any", "[INV-24]") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming const framework = neutral_timing();
+    ParallelPlan const plan{.dp = 16, .zero = 3};
+    Pricer pricer(machine, framework);
+    DataParallelCurves const curves = data_parallel_curves(plan, pricer);
+    StageLoad load;
+    load.parameters.dense = 1e9;
+    load.layers = 8;
+    auto const exposed = [&](double alternating) {
+        return data_parallel_time(load, plan,
+                                  {.forward = 50 * ms,
+                                   .backward = 100 * ms,
+                                   .weight = 100 * ms,
+                                   .alternating = alternating,
+                                   .forward_experts = 10 * ms},
+                                  curves, machine.accelerator, framework)
+            .exposed;
+    };
+    CHECK(exposed(0.5) == exposed(0));
+    // The same layers, of which every second has experts that nobody gathers.
+    load.moe_layers = 4;
+    CHECK(exposed(1) >= exposed(0));
+}
