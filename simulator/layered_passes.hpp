@@ -17,8 +17,9 @@ namespace sextant {
 /// Passes beside which data parallelism runs, laid out layer by layer: weights are gathered ahead of a layer, gradients
 /// reduced behind it, in order, on a stream of their own.
 ///
-/// Of a transfer t and the compute c beside it the share o of what they have in common is gained, o the framework's
-/// overlap, as in the closed form: both are done after max(t, c) + (1 - o) min(t, c). Traffic of a chunk with another
+/// Of the time that transfers and compute have in common the share o is gained, o the framework's overlap, as in the
+/// closed form: a transfer t and a layer c side by side are done after max(t, c) + (1 - o) min(t, c)
+/// (`overlap_in_pass`); what layers lose that way, the rank loses after the pass. Traffic of a chunk with another
 /// chunk's passes behind it (gradients) or before it (weights) ends long before the rank does; what it slows the passes
 /// by, (1 - o) min(t, c) with the passes of a group of microbatches in c, the rank loses then, after the pass.
 class LayeredPasses {

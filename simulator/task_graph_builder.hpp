@@ -53,9 +53,9 @@ PipelineSchedule schedule_of(ParallelPlan const& plan, Workload const& workload)
 /// - Slots of the pipeline schedule become tasks of the blocks of their stage, `granularity` deep. A pass over a chunk
 ///   pays one exposed transfer to (or from) its neighbour, as the closed form counts it.
 /// - Collectives that compute waits for stand between the tasks; what a framework hides runs beside them.
-/// - Data parallelism: per layer, gradients are reduced behind the backward pass of the last microbatch (ZeRO 2, 3: of
-///   every one), weights gathered `prefetch` layers ahead of the forward pass. Beside compute c a transfer of time t
-///   takes min(t / o, t + (1 - o) c), o the framework's overlap: it hides o c of itself.
+/// - Data parallelism: per layer or bucket, gradients are reduced behind the backward pass of the last microbatch (ZeRO
+///   2, 3: of every one), weights gathered `prefetch` layers ahead of the forward pass. Where both run, transfers and
+///   compute slow each other (`overlap_in_pass`).
 /// - All ranks wait for one another before the optimizer (the norm of the gradients).
 /// Unfolded, every rank has its own tasks and a collective is one task of its group.
 /// @throws InputError when the plan breaks a rule, the schedule does not suit it, or the graph would be too large.
