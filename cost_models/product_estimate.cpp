@@ -1,0 +1,123 @@
+#include "cost_models/class_scaling.hpp"
+#include "cost_models/estimate_parts.hpp"
+#include "cost_models/kernel_choice.hpp"
+#include "cost_models/kernel_estimate.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+/// Weights of a product, which come from memory where nothing is cached.
+Bytes weight_bytes(GemmShape const& shape, GemmFormat const& format) {
+    return format.right * static_cast<double>(shape.groups * shape.n) * static_cast<double>(shape.k) * units::B;
+}
+
+/// What large products of the class's devices reach of the peak in the format that profiles state: of fp8 for scales of
+/// every 128 values, of a format of two bytes for integers and narrow weights.
+double large_efficiency_of(KernelChoice const& choice, GemmFormat const& format) {
+    if (choice.fit == nullptr) return 0;
+    KernelFit const* const plain = choice.keep->find(KernelKind::gemm, gemm_format(format.precision).name);
+    return plain != nullptr && plain->large_efficiency > 0 ? plain->large_efficiency : choice.fit->large_efficiency;
+}
+
+/// Scales the rate of products that were not measured on this device by what its profile states of large ones. The rows
+/// of formats that quantise have that in them, and so have the shares that profiles of a measured generation state.
+/// Of other generations the ratio alone counts: steps on MI300X and MI325X are nearer to it (a source left out: 95 %
+/// within 14 %) than to the share that their profiles state (28 %).
+void scale_products(KernelChoice& choice, GemmFormat const& format, KernelRates const& rates,
+                    AcceleratorProfile const& accelerator) {
+    double const stated = accelerator.gemm_efficiency_of(format.precision);
+    auto& efficiency = choice.values[static_cast<std::size_t>(GemmConstant::efficiency)];
+    double const reached = large_efficiency_of(choice, format);
+    bool const of_generation = choice.of_class() && !choice.of_any();
+    if (of_generation) scale_heat(choice.changeable(), choice.keep->profile, accelerator);
+    efficiency *= profile_scale(choice, stated, efficiency, reached);
+    if (!of_generation) return;
+    efficiency = std::min(1.0, efficiency);
+    if (choice.gridded || !format.quantises || !choice.fit->with_quantising || reached <= 0) return;
+    efficiency = efficiency_for(stated * choice.fit->large_efficiency / reached, format, rates, choice.constants());
+}
+
+/// Products of one launch by the constants and grids of the choice.
+KernelEstimate product_estimate(GemmShape const& shape, GemmFormat const& format, KernelRates const& rates,
+                                KernelChoice const& choice, GemmUse const& use, Quantising quantising) {
+    bool const quantises = quantising == Quantising::included && format.quantises;
+    Seconds const beside = quantises ? quantise_model(shape, rates, choice.constants()) : Seconds{};
+    // Grids of products alone say nothing of quantising.
+    bool const in_grids = choice.fit == nullptr || choice.fit->with_quantising;
+    Seconds time = gemm_model(shape, format, rates, choice.constants(), use);
+    if (in_grids) time += beside;
+    KernelEstimate out = finish(time, choice, gemm_coordinates(shape));
+    if (shape.groups > 1) {  // the grids belong to single products
+        out.time = time;
+        if (out.support == KernelSupport::measured) out.support = KernelSupport::extended;
+    } else if (choice.gridded && !choice.fit->waves.empty()) {
+        out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
+    }
+    if (!in_grids) out.time += beside;
+    double const work =
+        2 * static_cast<double>(shape.groups * shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+    keep_below_peak(out, work, rates.peak, choice);
+    if (use.cache == CacheState::cold) keep_within_bandwidth(out, weight_bytes(shape, format), rates);
+    return out;
+}
+
+/// What products take at least and at most whose narrow weights are widened to the activations' format, where no device
+/// of the generation was measured: at most what this device's own in that format take over the share of them that
+/// devices measured in both reach, and at least the same with what reading fewer bytes takes off by the same constants.
+struct WidenedBounds {
+    Seconds least;
+    Seconds most;
+};
+
+WidenedBounds widened_bounds(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
+                             GemmUse const& use) {
+    GemmFormat const& wide = gemm_format(two_byte_precision(accelerator));
+    KernelRates const rates = kernel_rates(accelerator, wide);
+    Seconds const most = estimate_product(shape, wide, accelerator, use).time / widened_share(format);
+    KernelChoice choice = choose_kernel(accelerator, KernelKind::gemm, wide.name);
+    scale_products(choice, wide, rates, accelerator);
+    Seconds const narrow = gemm_model(shape, format, rates, choice.constants(), use);
+    double const shorter = std::min(1.0, narrow / gemm_model(shape, wide, rates, choice.constants(), use));
+    return {.least = most * shorter, .most = most};
+}
+
+/// The next number of rows that fills tiles: 16, a power of two up to 128, then multiples of that.
+std::int64_t full_rows(std::int64_t m) {
+    constexpr std::int64_t tile = 128;
+    if (m >= tile) return (m + tile - 1) / tile * tile;
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(16, m))));
+}
+
+}  // namespace
+
+KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
+                                GemmUse const& use, Quantising quantising) {
+    KernelRates const rates = kernel_rates(accelerator, format);
+    if (is_host(accelerator)) {
+        KernelChoice const host = choose_kernel(accelerator, KernelKind::host_gemm, format.name);
+        return finish(host_gemm_model(shape, format, rates, host.constants(), use), host, gemm_coordinates(shape));
+    }
+    KernelChoice choice = choose_kernel(accelerator, KernelKind::gemm, format.name);
+    bool const is_foreign = choice.of_any() && choice.fit->variant == format.name;
+    bool const is_widened = is_foreign && format.widens() && gemm_format(two_byte_precision(accelerator)).left == 2;
+    scale_products(choice, format, rates, accelerator);
+    KernelEstimate out = product_estimate(shape, format, rates, choice, use, quantising);
+    if (is_widened) {  // launches and tiles of another device's library are not this one's
+        WidenedBounds const bounds = widened_bounds(shape, format, accelerator, use);
+        out.time = std::max(out.least, std::clamp(out.time, bounds.least, bounds.most));
+        return out;
+    }
+    if (!choice.of_class() || !choice.gridded || shape.groups > 1) return out;
+    // Where another device's libraries are slow for a few shapes: rows added to fill a tile cost this one no less time.
+    GemmShape full = shape;
+    full.m = full_rows(shape.m);
+    if (full.m == shape.m) return out;
+    out.time = std::min(out.time, product_estimate(full, format, rates, choice, use, quantising).time);
+    return out;
+}
+
+}  // namespace sextant
