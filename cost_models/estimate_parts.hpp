@@ -13,6 +13,9 @@ namespace sextant {
 /// The model's time with the residual and the interval that belong to the choice.
 KernelEstimate finish(Seconds time, KernelChoice const& choice, std::span<double const> at);
 
+/// The interval of shapes beyond those that were measured. @pre there is a fit, of this format.
+TimeInterval outside_of(KernelChoice const& choice);
+
 /// Multiplies the rate of a kernel that was not measured on this device by what its profile says of it. `reached`: what
 /// `efficiency` is of the devices that were; 0: not known.
 double profile_scale(KernelChoice const& choice, double efficiency, double start, double reached);

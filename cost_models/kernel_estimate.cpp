@@ -49,10 +49,15 @@ KernelEstimate finish(Seconds time, KernelChoice const& choice, std::span<double
     if (choice.gridded) out.time *= std::exp(choice.fit->residual.value(at));
     bool const inside = choice.gridded && choice.fit->residual.covers(at);
     out.support = support_of(choice, inside);
-    out.factors =
-        inside ? interval_at(choice.fit->intervals, out.time.base(), choice.fit->outside) : choice.fit->outside;
+    out.factors = outside_of(choice);
+    if (!inside) return out;
+    out.factors = interval_at(choice.fit->intervals, out.time.base(), choice.fit->outside);
     if (choice.sister) out.factors = widened_for_sister(out.factors);
     return out;
+}
+
+TimeInterval outside_of(KernelChoice const& choice) {
+    return choice.sister ? widened_for_sister(choice.fit->outside) : choice.fit->outside;
 }
 
 double profile_scale(KernelChoice const& choice, double efficiency, double start, double reached) {

@@ -45,8 +45,9 @@ enum class Quantising : std::uint8_t { apart, included };
 /// measurements in bf16 gets those in fp16, and the other way round, where its peak is the same in both; one without
 /// measurements of its own gets the constants of its class, its rate scaled by `gemm_efficiency` against that of the
 /// class, and in a measured generation what heat takes by its flop per joule. With nothing in the cache no quicker than
-/// memory brings the weights. Grids of a fit whose rows held no quantising leave that alone. A processor's products
-/// (generation "cpu") are those of `host_gemm_model`.
+/// memory brings the weights. Grids of a fit whose rows held no quantising leave that alone; beyond their rows nothing
+/// takes longer than a product that fills its tiles. Products of several groups take no less than one of them and about
+/// no more than one after the other. A processor's products (generation "cpu") are those of `host_gemm_model`.
 /// @throws InputError when the device has no peak for the format.
 KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
                                 GemmUse const& use, Quantising quantising = Quantising::apart);

@@ -41,6 +41,11 @@ void scale_products(KernelChoice& choice, GemmFormat const& format, KernelRates 
     efficiency = efficiency_for(stated * choice.fit->large_efficiency / reached, format, rates, choice.constants());
 }
 
+double flops_of(GemmShape const& shape) {
+    return 2 * static_cast<double>(shape.groups * shape.m) * static_cast<double>(shape.n) *
+           static_cast<double>(shape.k);
+}
+
 /// Products of one launch by the constants and grids of the choice.
 KernelEstimate product_estimate(GemmShape const& shape, GemmFormat const& format, KernelRates const& rates,
                                 KernelChoice const& choice, GemmUse const& use, Quantising quantising) {
@@ -54,13 +59,12 @@ KernelEstimate product_estimate(GemmShape const& shape, GemmFormat const& format
     if (shape.groups > 1) {  // the grids belong to single products
         out.time = time;
         if (out.support == KernelSupport::measured) out.support = KernelSupport::extended;
+        if (choice.fit != nullptr && !choice.borrowed) out.factors = outside_of(choice);
     } else if (choice.gridded && !choice.fit->waves.empty()) {
         out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
     }
     if (!in_grids) out.time += beside;
-    double const work =
-        2 * static_cast<double>(shape.groups * shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
-    keep_below_peak(out, work, rates.peak, choice);
+    keep_below_peak(out, flops_of(shape), rates.peak, choice);
     if (use.cache == CacheState::cold) keep_within_bandwidth(out, weight_bytes(shape, format), rates);
     return out;
 }
@@ -85,11 +89,51 @@ WidenedBounds widened_bounds(GemmShape const& shape, GemmFormat const& format, A
     return {.least = most * shorter, .most = most};
 }
 
+constexpr std::int64_t filled = 128;  ///< rows, columns or depth of a full tile
+
 /// The next number of rows that fills tiles: 16, a power of two up to 128, then multiples of that.
 std::int64_t full_rows(std::int64_t m) {
-    constexpr std::int64_t tile = 128;
-    if (m >= tile) return (m + tile - 1) / tile * tile;
+    if (m >= filled) return (m + filled - 1) / filled * filled;
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(16, m))));
+}
+
+/// Another time for the estimate, above what peak and memory allow, and its interval with it.
+void take(KernelEstimate& estimate, Seconds time) {
+    estimate.time = time;
+    keep_above(estimate, estimate.least);
+}
+
+/// Where grids say more than rows did, nothing takes longer than a product of as many rows, columns and depth more as
+/// fill tiles: of another device of the chip its libraries' slow shapes, of any device beyond the rows their
+/// continuation (61 us for one row of 131,072 columns and a depth of 8 in int8 on A100, 13 for sixteen).
+template <class Estimate>
+void keep_below_padded(KernelEstimate& out, GemmShape const& shape, KernelChoice const& choice, Estimate estimate) {
+    bool const is_class = choice.of_class();
+    bool const is_seen = choice.fit->residual.covers(gemm_coordinates(shape));
+    if (shape.groups > 1 || (is_seen && !is_class)) return;
+    auto const try_rows = [&](GemmShape full) {
+        if (full.m != shape.m || full.n != shape.n || full.k != shape.k) take(out, std::min(out.time, estimate(full)));
+    };
+    auto const fill_rows = [&](GemmShape full) {
+        full.m = full_rows(shape.m);
+        for (try_rows(full); !is_seen && full.m < filled;) {
+            full.m *= 2;
+            try_rows(full);
+        }
+    };
+    fill_rows(shape);
+    if (is_seen || (shape.n >= filled && shape.k >= filled)) return;
+    GemmShape wide = shape;
+    wide.n = std::max(shape.n, filled);
+    wide.k = std::max(shape.k, filled);
+    fill_rows(wide);
+}
+
+/// Several products take no less than one of them, whose grids they do not have, and about no more than one after the
+/// other, `calls` times one.
+void keep_near_single(KernelEstimate& out, Seconds single, double calls) {
+    constexpr double apart = 1.1;  // assumed: a library's kernel for one is quicker than one for several by no more
+    take(out, std::clamp(out.time, single, apart * calls * single));
 }
 
 }  // namespace
@@ -108,15 +152,20 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     KernelEstimate out = product_estimate(shape, format, rates, choice, use, quantising);
     if (is_widened) {  // launches and tiles of another device's library are not this one's
         WidenedBounds const bounds = widened_bounds(shape, format, accelerator, use);
-        out.time = std::max(out.least, std::clamp(out.time, bounds.least, bounds.most));
-        return out;
+        take(out, std::clamp(out.time, bounds.least, bounds.most));
+    } else if (choice.gridded) {
+        keep_below_padded(out, shape, choice, [&](GemmShape const& other) {
+            return product_estimate(other, format, rates, choice, use, quantising).time;
+        });
     }
-    if (!choice.of_class() || !choice.gridded || shape.groups > 1) return out;
-    // Where another device's libraries are slow for a few shapes: rows added to fill a tile cost this one no less time.
-    GemmShape full = shape;
-    full.m = full_rows(shape.m);
-    if (full.m == shape.m) return out;
-    out.time = std::min(out.time, product_estimate(full, format, rates, choice, use, quantising).time);
+    if (shape.groups > 1) {
+        GemmShape one = shape;
+        one.groups = 1;
+        double const heat = choice.values[static_cast<std::size_t>(GemmConstant::heat)];
+        double const hotter = heat_factor(heat, flops_of(shape)) / heat_factor(heat, flops_of(one));
+        keep_near_single(out, estimate_product(one, format, accelerator, use, quantising).time,
+                         static_cast<double>(shape.groups) * hotter);
+    }
     return out;
 }
 

@@ -79,3 +79,16 @@ TEST_CASE("products in fp32 have no intervals or grids of another format's kerne
     }
     CHECK_FALSE(choose_kernel(find_accelerator("h100-sxm", "test"), KernelKind::gemm, "fp16").borrowed);
 }
+
+TEST_CASE("narrow weights: no interval of theirs begins below what the peak allows", "[INV-14]") {
+    GemmShape const deep{.groups = 1, .m = 512, .n = 256, .k = 65536};
+    double const work = 2.0 * 512 * 256 * 65536;
+    for (char const* const device : {"l40", "p100-pcie-16gb", "mi300x"})
+        for (std::string_view const format : narrow) {
+            AcceleratorProfile const profile = find_accelerator(device, "test");
+            KernelEstimate const estimate = product(device, format, deep);
+            CAPTURE(device, format);
+            CHECK(estimate.time.base() * estimate.factors.low >=
+                  0.999 * work / profile.peak_of(*find_gemm_format(format)).value.base());
+        }
+}
