@@ -148,6 +148,17 @@ TEST_CASE("kernel_time: a rank's only expert is a product of experts, not one of
     CHECK(seconds(1) == Approx(seconds(2)).epsilon(0.1));
 }
 
+TEST_CASE("kernel_time: experts have whole rows, the busiest one's, and those without any cost nothing") {
+    AcceleratorProfile const machine = accelerator();
+    auto const seconds = [&](std::int64_t groups, std::int64_t rows) {
+        GroupedGemm const experts{.groups = groups, .m = rows, .n = 4096, .k = 4096};
+        return kernel_time({.name = "experts", .what = experts}, Pass::forward, machine, neutral_timing()).base();
+    };
+    CHECK(seconds(64, 64 * 256 + 1) == seconds(64, 64 * 257));
+    CHECK(seconds(64, 3) == seconds(3, 3));
+    CHECK(seconds(64, 1) < 0.1 * seconds(64, 64));
+}
+
 TEST_CASE("gemm_time: fp8 with twice the peak is never slower than bf16", "[INV-15]") {
     std::mt19937_64 random(seeded(4));
     AcceleratorProfile const machine = accelerator();
