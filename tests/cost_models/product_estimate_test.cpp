@@ -68,3 +68,15 @@ TEST_CASE("estimate_product: several products are like no row, and have the inte
     CHECK(several.factors.high == device.kernels->find(KernelKind::gemm, "bf16")->outside.high);
     CHECK(several.factors.high > one.factors.high);
 }
+
+TEST_CASE("estimate_product: large products in fp4 are hardly slower than in fp8 on any device with both") {
+    for (AcceleratorProfile const& device : all_accelerators()) {
+        if (!device.peak.contains(Precision::fp4) || !device.peak.contains(Precision::fp8)) continue;
+        auto const seconds = [&](std::string_view format) {
+            return estimate_product({.m = 8192, .n = 8192, .k = 8192}, *find_gemm_format(format), device, {})
+                .time.base();
+        };
+        CAPTURE(device.name);
+        CHECK(seconds("fp4") <= 1.1 * seconds("fp8"));
+    }
+}
