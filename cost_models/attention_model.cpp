@@ -60,19 +60,36 @@ double prefill_compute(Attention const& a, double work, double keys, KernelRates
     double const rate = rates.peak * efficiency_at(width / 2, c) * use.rate / rates.processors;
     double const row_blocks = std::ceil(queries / tile);
     double const tile_work = tile * tile * 2 * width * use.work;
-    // Masked tiles on the diagonal are computed whole: half a tile more per block.
+    auto const filled = [&](double rows) {
+        return std::pow(std::ceil(rows / rates.rows) * rates.rows / tile, c[PrefillConstant::ragged]);
+    };
+    // Of several blocks the last may be part of one; the only one has tiles that are quicker instead.
+    double const last = queries - (row_blocks - 1) * tile;
+    double const blocks = row_blocks > 1 && last < tile ? row_blocks - 1 + filled(last) : row_blocks;
+    double const rows = blocks * tile;
+    // Masked tiles on the diagonal are computed whole: half a tile more per block, and no more than without a mask.
     bool const causal = a.causal == Switch::on;
-    double const tiles = work * use.work / (heads * tile_work) + (causal ? 0.5 * row_blocks : 0);
-    double const filled =
-        row_blocks > 1 ? 1 : std::pow(std::ceil(queries / rates.rows) * rates.rows / tile, c[PrefillConstant::ragged]);
-    double const per_tile = std::max(tile_work / rate, c[PrefillConstant::tile_latency] * use.work) * filled;
+    double const plain = work * use.work / (heads * tile_work) * (rows / queries);
+    double const unmasked = rows * keys / (tile * tile);
+    double const tiles = causal ? std::max(plain, std::min(plain + 0.5 * row_blocks, unmasked)) : plain;
+    double const per_tile = std::max(tile_work / rate, c[PrefillConstant::tile_latency] * use.work) *
+                            (row_blocks > 1 ? 1 : filled(queries));
     double const overhead = c[PrefillConstant::block_overhead];
-    double const even = heads * (std::max(1.0, tiles) * per_tile + row_blocks * overhead) / rates.processors;
-    double const longest = std::ceil(keys / tile) * per_tile + overhead;
-    double const share = heads * row_blocks / rates.processors;
-    double const idle = std::ceil(share) / share - 1;
-    double const lost = c[PrefillConstant::wave_rounding] * idle / (causal ? std::max(1.0, row_blocks - 1) : 1);
-    double const time = std::max(even * (1 + lost), longest);
+    // Blocks after a long past, or without a mask, are of about one length.
+    double const unlike = causal ? 1 - static_cast<double>(a.past) / static_cast<double>(a.keys) : 0;
+    auto const in_waves = [&](double tiles_of, double blocks_of) {
+        double const even = heads * (std::max(1.0, tiles_of) * per_tile + blocks_of * overhead) / rates.processors;
+        double const share = heads * blocks_of / rates.processors;
+        double const idle = std::ceil(share) / share - 1;
+        return even * (1 + c[PrefillConstant::wave_rounding] * idle / (1 + std::max(0.0, blocks_of - 2) * unlike));
+    };
+    double time = std::max(in_waves(tiles, row_blocks), std::ceil(keys / tile) * per_tile + overhead);
+    if (blocks < row_blocks) {  // no sooner than the whole ones alone
+        double const whole = row_blocks - 1;
+        double const past = static_cast<double>(a.past) / tile;
+        double const of_whole = causal ? whole * (past + (whole + 1) / 2) : whole * keys / tile;
+        time = std::max(time, in_waves(std::min(of_whole, tiles * whole / blocks), whole));
+    }
     return time * (1 + (c[PrefillConstant::heat] - 1) * std::log10(1 + std::min(work * use.work, most_heating) / 1e11));
 }
 
@@ -170,6 +187,14 @@ void fill_head_sizes(std::span<double> constants, std::span<std::optional<double
                              std::log(head_sizes[above].size / head_sizes[below].size);
         auto const c = static_cast<std::size_t>(head_sizes[i].constant);
         constants[c] = reference[c] * std::exp(low + share * (high - low));
+    }
+}
+
+void pad_head_sizes(std::span<double> constants) {
+    for (std::size_t i = head_sizes.size() - 1; i-- > 0;) {
+        double const padded = constants[static_cast<std::size_t>(head_sizes[i + 1].constant)];
+        double& own = constants[static_cast<std::size_t>(head_sizes[i].constant)];
+        own = std::max(own, padded * head_sizes[i].size / head_sizes[i + 1].size);
     }
 }
 

@@ -31,7 +31,9 @@ struct PrefillUse {
 /// `compute`: 128 queries of one head are a block; it takes block_overhead and for each 128 keys that the mask leaves
 /// the larger of tile_latency and 128 * 128 * 2 (d + dv) / rate, rate being the head size's efficiency of the bf16 peak
 /// over the multiprocessors. Blocks fill the multiprocessors; of the last wave's idle part the share wave_rounding is
-/// lost, less for long sequences, whose blocks differ in length; nothing ends before its longest block. `heat` as in
+/// lost, less for long sequences, whose blocks differ in length (after a long past they do not); nothing ends before
+/// its longest block, nor before its whole blocks alone. Tiles of few rows, the only or the last ones of a head, take
+/// (rows / 128)^ragged of one. `heat` as in
 /// `gemm_model`. `memory` and preparation: q, k, v and the output, in two bytes.
 ///
 /// Efficiencies of other head sizes lie on the line between the logarithms of their neighbours. `constants` in the
@@ -49,6 +51,9 @@ bool needs_fitted_neighbours(Attention const& shape, std::span<double const> con
 /// `KernelFit`.
 void fill_head_sizes(std::span<double> constants, std::span<std::optional<double> const> spreads,
                      std::span<double const> reference);
+
+/// Efficiencies with which no head size takes longer than a larger one, to which a kernel may pad it.
+void pad_head_sizes(std::span<double> constants);
 
 /// Where the shape lies on the residual grid of prefill: log2 of batch * heads, of the keys, of the head size and of
 /// heads per key-value head.

@@ -161,7 +161,10 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
     if (choice.fit != nullptr && needs_fitted_neighbours(shape, choice.constants(), choice.fit->spreads))
         fill_head_sizes_of(choice, variant);
     bool const training = use.library == AttentionLibrary::training;
-    if (training) choice.own = false;  // another kernel: its level is the profile's
+    if (training) {  // another kernel: its level is the profile's, and it pads heads rather than be slower
+        choice.own = false;
+        pad_head_sizes(choice.changeable());
+    }
     double reached = 0;
     if (choice.fit != nullptr) reached = training ? choice.fit->large_efficiency : choice.fit->profile_efficiency;
     PrefillUse scaled = use;
@@ -221,17 +224,32 @@ DecodeAttention latent_shape(LatentDecode const& latent) {
             .cache_bytes = latent.cache_bytes};
 }
 
+namespace {
+
+/// Without what is of kernels for heads with keys and values of their own: grids and arithmetic.
+void bare_decode(KernelChoice& choice) {
+    choice.gridded = false;
+    choice.values[static_cast<std::size_t>(DecodeConstant::efficiency)] = 1;
+}
+
+}  // namespace
+
 KernelEstimate estimate_latent_decode(LatentDecode const& latent, std::string_view variant,
                                       AcceleratorProfile const& accelerator, CacheState cache) {
     DecodeAttention const shape = latent_shape(latent);
     KernelChoice choice = choose_kernel(accelerator, KernelKind::decode,
                                         std::string(variant) + "/" + std::string(name_of(DecodeSharing::grouped)));
-    // The grids and the arithmetic are of kernels for heads with keys and values of their own.
-    choice.gridded = false;
-    choice.values[static_cast<std::size_t>(DecodeConstant::efficiency)] = 1;
+    bare_decode(choice);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
     KernelEstimate out = finish(decode_model(shape, rates, choice.constants(), cache, DecodeSharing::grouped), choice,
                                 decode_coordinates(shape, DecodeSharing::grouped));
+    if (variant.ends_with("/fp8")) {  // kernels of a device that do not cut its long chains are not these
+        DecodeAttention wide = shape;
+        wide.cache_bytes = std::max(2.0, shape.cache_bytes);
+        KernelChoice plain = choose_kernel(accelerator, KernelKind::decode, "bf16/bf16/grouped");
+        bare_decode(plain);
+        out.time = std::min(out.time, decode_model(wide, rates, plain.constants(), cache, DecodeSharing::grouped));
+    }
     if (reads_memory(shape, cache, choice, rates)) keep_within_bandwidth(out, cache_bytes(shape), rates);
     double const flops = 2.0 * static_cast<double>(latent.batch * latent.keys * latent.heads) *
                          static_cast<double>(2 * latent.kv_rank + latent.rope_head_dim);
@@ -239,6 +257,7 @@ KernelEstimate estimate_latent_decode(LatentDecode const& latent, std::string_vi
                         accelerator.attention_forward_efficiency.value;
     out.time = std::max(out.time, flops / peak * units::s);
     out.factors = assumed_kernel_factors;
+    keep_above(out, out.least);
     if (out.support != KernelSupport::assumed) out.support = KernelSupport::by_class;
     return out;
 }
