@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
+#include <vector>
 
 namespace sextant {
 namespace {
@@ -103,30 +105,45 @@ void take(KernelEstimate& estimate, Seconds time) {
     keep_above(estimate, estimate.least);
 }
 
-/// Where grids say more than rows did, nothing takes longer than a product of as many rows, columns and depth more as
-/// fill tiles: of another device of the chip its libraries' slow shapes, of any device beyond the rows their
-/// continuation (61 us for one row of 131,072 columns and a depth of 8 in int8 on A100, 13 for sixteen).
+/// How far a point lies beyond the knots of a grid along the axis where it is farthest, in doublings; 0: inside.
+double beyond(ResidualGrid const& grid, std::span<double const> at) {
+    double most = 0;
+    for (std::size_t i = 0; i < grid.axes().size(); ++i) {
+        std::vector<double> const& knots = grid.axes()[i].knots;
+        most = std::max({most, knots.front() - at[i], at[i] - knots.back()});
+    }
+    return most;
+}
+
+/// The least that the product, and those of rows, columns and depth added to fill tiles of 16 to 128, take.
 template <class Estimate>
-void keep_below_padded(KernelEstimate& out, GemmShape const& shape, KernelChoice const& choice, Estimate estimate) {
-    bool const is_class = choice.of_class();
-    bool const is_seen = choice.fit->residual.covers(gemm_coordinates(shape));
-    if (shape.groups > 1 || (is_seen && !is_class)) return;
-    auto const try_rows = [&](GemmShape full) {
-        if (full.m != shape.m || full.n != shape.n || full.k != shape.k) take(out, std::min(out.time, estimate(full)));
-    };
-    auto const fill_rows = [&](GemmShape full) {
-        full.m = full_rows(shape.m);
-        for (try_rows(full); !is_seen && full.m < filled;) {
-            full.m *= 2;
-            try_rows(full);
-        }
-    };
-    fill_rows(shape);
-    if (is_seen || (shape.n >= filled && shape.k >= filled)) return;
+Seconds least_padded(GemmShape const& shape, Seconds least, Estimate estimate) {
     GemmShape wide = shape;
     wide.n = std::max(shape.n, filled);
     wide.k = std::max(shape.k, filled);
-    fill_rows(wide);
+    bool const is_wide = wide.n != shape.n || wide.k != shape.k;
+    for (std::int64_t m = full_rows(shape.m);; m *= 2) {
+        if (m != shape.m) least = std::min(least, estimate({.m = m, .n = shape.n, .k = shape.k}));
+        if (is_wide) least = std::min(least, estimate({.m = m, .n = wide.n, .k = wide.k}));
+        if (m >= filled) return least;
+    }
+}
+
+/// Where grids say more than rows did, nothing takes longer than a product of as many rows, columns and depth more as
+/// fill tiles: of another device of the chip its libraries' slow shapes; of any device, from an octave beyond the rows
+/// on, their continuation (61 us for one row of 131,072 columns and a depth of 8 in int8 on A100, 13 for sixteen).
+template <class Estimate>
+void keep_below_padded(KernelEstimate& out, GemmShape const& shape, KernelChoice const& choice, Estimate estimate) {
+    if (shape.groups > 1) return;
+    if (choice.of_class()) {
+        GemmShape full = shape;
+        full.m = full_rows(shape.m);
+        if (full.m != shape.m) take(out, std::min(out.time, estimate(full)));
+    }
+    double const share = std::min(1.0, beyond(choice.fit->residual, gemm_coordinates(shape)));
+    if (share <= 0) return;
+    Seconds const least = least_padded(shape, out.time, estimate);
+    if (least < out.time) take(out, out.time * std::pow(least / out.time, share));
 }
 
 /// Several products take no less than one of them, whose grids they do not have, and about no more than one after the
