@@ -14,7 +14,7 @@ namespace sextant {
 struct StageLoad {
     LocalParameters parameters;     ///< that are trained
     LocalParameters largest_layer;  ///< parameters of the largest layer (ZeRO-3 gathers layer by layer)
-    LocalParameters ends;           ///< parameters of embedding and head on this stage
+    LocalParameters ends;           ///< parameters of embedding and head on this stage, without prediction modules
     LocalParameters head;           ///< of these, what passes after the last layer
     FrozenWeights frozen;           ///< the same three of what is held and not trained
     FrozenWeights frozen_layer;

@@ -201,7 +201,7 @@ double ClosedForm::added_share(ParallelPlan const& plan) const {
 
 ShapeCost ClosedForm::price_shape(ParallelPlan const& plan) {
     BlockSet const blocks = build_blocks(model_, plan, workload_.shape());
-    return {.blocks = pricer_.price(blocks, plan), .kinds = blocks.kinds};
+    return {.blocks = pricer_.price(blocks, plan), .kinds = blocks.kinds, .mtp_modules = model_.mtp_modules};
 }
 
 StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, StageRun const& run,

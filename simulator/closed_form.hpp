@@ -90,6 +90,7 @@ struct PipelineCost {
 struct ShapeCost {
     PricedBlocks blocks;
     std::vector<LayerKind> kinds;
+    std::int64_t mtp_modules = 0;  ///< that `blocks.mtp` is
 };
 
 /// Evaluates plans of one model, workload, cluster and framework in closed form, reusing what they share. Not

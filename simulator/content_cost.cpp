@@ -43,22 +43,34 @@ ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Paralle
     return cost;
 }
 
+namespace {
+
+/// A layer that is gathered, run again and reduced by itself: one of `blocks` that `price` is of.
+/// @param policy its recompute
+void note_largest(StageLoad& load, BlockPrice const& price, std::int64_t blocks, Recompute policy) {
+    double const one = 1 / static_cast<double>(blocks);
+    if (one * (price.parameters.total() + price.frozen.total()) >
+        load.largest_layer.total() + load.frozen_layer.total()) {
+        load.largest_layer = one * price.parameters;
+        load.frozen_layer = one * price.frozen;
+    }
+    load.workspace = std::max(load.workspace, price.workspace);
+    if (policy != Recompute::none)
+        load.working_layer =
+            std::max(load.working_layer, one * (price.run_again - price.kept[static_cast<std::size_t>(policy)]));
+}
+
+}  // namespace
+
 void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan,
                  std::span<std::int64_t const> again) {
-    auto const policy = static_cast<std::size_t>(plan.recompute);
     for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
         double const n = static_cast<double>(content.layers_of_kind[k]);
         if (n == 0) continue;
         BlockPrice const& price = shape.blocks.layers[k];
         load.parameters += n * price.parameters;
         load.frozen += n * price.frozen;
-        if (price.parameters.total() + price.frozen.total() > load.largest_layer.total() + load.frozen_layer.total()) {
-            load.largest_layer = price.parameters;
-            load.frozen_layer = price.frozen;
-        }
-        load.workspace = std::max(load.workspace, price.workspace);
-        if (plan.recompute != Recompute::none && (again.empty() || again[k] > 0))
-            load.working_layer = std::max(load.working_layer, price.run_again - price.kept[policy]);
+        note_largest(load, price, 1, again.empty() || again[k] > 0 ? plan.recompute : Recompute::none);
         if (shape.kinds[k].moe) load.moe_layers += n;
     }
     auto const add_end = [&](BlockPrice const& price) {
@@ -73,9 +85,12 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
     if (content.embedding) add_end(shape.blocks.embedding);
     if (!content.head) return;
     add_end(shape.blocks.head);
-    add_end(shape.blocks.mtp);
     load.head += shape.blocks.head.parameters;
-    load.head += shape.blocks.mtp.parameters;
+    if (shape.mtp_modules > 0) {
+        load.parameters += shape.blocks.mtp.parameters;
+        load.frozen += shape.blocks.mtp.frozen;
+        note_largest(load, shape.blocks.mtp, shape.mtp_modules, recompute_of_mtp(plan));
+    }
     if (content.embedding) return;
     (trained ? load.parameters : load.frozen.plain) += shape.blocks.embedding_copy;
     (trained ? load.ends : load.frozen_ends.plain) += shape.blocks.embedding_copy;

@@ -14,6 +14,7 @@ ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Paralle
                     std::span<std::int64_t const> again, double added);
 
 /// Weights of a stage, trained and frozen, and what the largest of its layers that run again adds while it does.
+/// Prediction modules are layers, of which each is gathered and run again by itself.
 void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan,
                  std::span<std::int64_t const> again);
 

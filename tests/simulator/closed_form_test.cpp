@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
+#include "core/spec/parameters.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "simulator/step_program.hpp"
 #include "tests/catch.hpp"
@@ -424,6 +425,49 @@ TEST_CASE("under frameworks that send parts, ranks send one each to the next sta
     CHECK(transfer() == link.time(8'388'608 * units::B) + gather.time(33'554'432 * units::B));
     plan.sequence_parallel = Switch::on;
     CHECK(transfer() == link.time(8'388'608 * units::B));
+}
+
+TEST_CASE("a prediction module is held as a layer: gathered by itself, and with narrow copies", "[INV-20]") {
+    ModelSpec model = mixture(2048, 16, 16, 2, 1408);
+    FrameworkProfile framework = neutral_framework();
+    framework.memory.logits_bytes = known(0.0);  // what is there at another time
+    auto const memory = [&](std::int64_t modules, ParallelPlan const& plan) {
+        model.mtp_modules = modules;
+        return estimate(model, plan, cluster(), framework).memory;
+    };
+    ParallelPlan plan{.dp = 8, .zero = 3};
+    // A layer, its projection from 2 h to h, and norms of the embedding, the hidden state and the output.
+    double const layer = static_cast<double>(total_count(layer_parameters(model, model.layers.back())));
+    model.mtp_modules = 1;
+    double const module = static_cast<double>(total_count(mtp_parameters(model)));
+    // Weights and gradients of the module at work and weights of the next, in two bytes, where a layer had them.
+    Bytes const without = memory(0, plan).buffers;
+    CHECK((memory(1, plan).buffers - without).base() == Approx(6 * (module - layer)));
+    CHECK(memory(2, plan).buffers == memory(1, plan).buffers);
+
+    plan = {.dp = 8, .zero = 1, .precision = Precision::fp8};
+    auto const copies = [&](std::int64_t modules) {
+        plan.narrow_copies = Switch::off;
+        Bytes const alone = memory(modules, plan).weights;
+        plan.narrow_copies = Switch::on;
+        return (memory(modules, plan).weights - alone).base();
+    };
+    CHECK(copies(1) - copies(0) == Approx(2 * module));
+}
+
+TEST_CASE("a prediction module that runs again beside no layers is there in full", "[INV-21]") {
+    ModelSpec model = mixture(2048, 16, 16, 2, 1408);
+    model.mtp_modules = 1;
+    ParallelPlan plan{.pp = 2, .recompute = Recompute::full};
+    plan.stage_layers = {16, 0};
+    FrameworkProfile framework = neutral_framework();
+    framework.memory.logits_bytes = known(0.0);  // what is there at another time
+    ClusterSpec const machine = cluster();
+    ClosedForm form(model, workload, machine, framework, Precision::bf16);
+    PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
+    Bytes const of_layers = pipeline.stages.front().load.working_layer;
+    CHECK(of_layers > Bytes{});
+    CHECK(pipeline.stages.back().load.working_layer >= of_layers);
 }
 
 TEST_CASE("a bad plan is refused, not evaluated", "[INV-11]") {
