@@ -17,12 +17,12 @@ using units::B;
 
 constexpr double frozen_weight_bytes = 2;  // bf16 or fp16, as checkpoints are published
 
-/// Of a rank's parameters those that data parallelism gathers and reduces: experts alone where nothing else has copies.
-LocalParameters with_copies(LocalParameters const& parameters, ParallelPlan const& plan) {
-    if (copies_dense(plan)) return parameters;
-    LocalParameters part;
-    if (copies_experts(plan)) part.expert = parameters.expert;
-    return part;
+/// Of a rank's parameters those that data parallelism gathers and reduces: experts, and the rest, where they have
+/// copies.
+LocalParameters with_copies(LocalParameters parameters, ParallelPlan const& plan) {
+    if (!copies_dense(plan)) parameters.dense = parameters.embedding = 0;
+    if (!copies_experts(plan)) parameters.expert = 0;
+    return parameters;
 }
 
 /// The same of frozen weights.

@@ -476,6 +476,28 @@ TEST_CASE("experts that alone have copies are gathered and reduced, what is besi
     CHECK(buffers(3) == Approx(6 * 2.25e9 + 4 * 0.1e9));
 }
 
+TEST_CASE("experts without copies are neither gathered nor reduced where the rest has copies", "[INV-20]") {
+    // dp 8, ep 8: every rank has its own experts.
+    StageLoad load;
+    load.layers = 4;
+    load.parameters = {.dense = 1e9, .expert = 8e9};
+    load.largest_layer = {.dense = 0.25e9, .expert = 2e9};
+    FrameworkMemory memory = plain_memory();
+    memory.bucket_bytes.value = 4;
+    memory.gather_bytes.value = 2;
+    ParallelPlan plan{.dp = 8, .ep = 8};
+    auto const buffers = [&](int zero) {
+        plan.zero = zero;
+        return stage_memory(load, plan, memory).buffers.base();
+    };
+    CHECK(buffers(0) == Approx(4 * 1e9));
+    CHECK(buffers(1) == Approx(4 * 1e9 + 2 * (1 + 1.0 / 8) * 1e9));
+    CHECK(buffers(2) == Approx(2 * 0.25e9));
+    CHECK(buffers(3) == Approx(6 * 0.25e9));
+    plan.ep = 4;
+    CHECK(buffers(3) == Approx(6 * 2.25e9));
+}
+
 TEST_CASE("offload moves bytes to the host and loses none", "[INV-21]") {
     std::mt19937_64 random(seeded(4));
     for (int i = 0; i < 100; ++i) {
