@@ -148,6 +148,14 @@ Amount own_share(Amount dense, Amount expert, ParallelPlan const& plan) {
 /// Source: Transformer Engine, which keeps copies from the first microbatch to the last (`is_first_microbatch`).
 double narrow_copy_bytes(Precision precision) { return is_narrow(precision) ? rounded_weight_bytes(precision) : 0; }
 
+/// Of such a weight, what it takes less than two bytes where it is in fp8 alone and no product needs it transposed.
+/// Source: Transformer Engine, `Float8Quantizer::create_tensor` (a transpose unless `is_non_tn_fp8_gemm_supported`).
+double untransposed_bytes(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    bool const in_format = plan.optimizer != Optimizer::adamw_pure_bf16 && !plan.adapters.on() &&
+                           framework.narrow_input_bytes.value < 2 && !shards_weights(plan, framework);
+    return in_format && load.narrow_copies == 1 ? framework.weight_bytes.value - narrow_copy_bytes(plan.precision) : 0;
+}
+
 void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     StateBytes const dense = state_bytes(framework, plan, dense_shards(plan));
     StateBytes const expert = state_bytes(framework, plan, expert_shards(plan));
@@ -156,9 +164,11 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
     if (plan.adapters.on())
         m.weights += own_share(frozen_dense_bytes(load.frozen, plan), frozen_expert_bytes(load.frozen, plan), plan);
+    double const multiplied = load.parameters.total() - load.ends.total();
     if (plan.narrow_copies == Switch::on)
-        m.weights +=
-            load.narrow_copies * narrow_copy_bytes(plan.precision) * (load.parameters.total() - load.ends.total()) * B;
+        m.weights += load.narrow_copies * narrow_copy_bytes(plan.precision) * multiplied * B;
+    else
+        m.weights -= untransposed_bytes(load, plan, framework) * multiplied * B;
     m.gradients = (dense.gradients * pd + expert.gradients * pe) * B;
     m.optimizer = (dense.optimizer * pd + expert.optimizer * pe) * B;
     m.host = (dense.host * pd + expert.host * pe) * B;

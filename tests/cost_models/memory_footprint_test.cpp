@@ -176,6 +176,23 @@ TEST_CASE("narrow copies of weights lie beside those of 16 bits, embedding and h
     }
 }
 
+TEST_CASE("weights in fp8 alone have no transpose on Blackwells of data centres, embedding and head are wide",
+          "[INV-20]") {
+    StageLoad load;
+    load.parameters = {.dense = 5e9, .expert = 2e9};
+    load.ends = {.dense = 1e9};
+    auto const weights = [&](char const* framework, char const* accelerator, Precision precision) {
+        load.narrow_copies = narrow_copies_of(precision, find_accelerator(accelerator, "test"));
+        ParallelPlan const plan{.dp = 8, .zero = 1, .precision = precision};
+        return stage_memory(load, plan, find_framework(framework, "test").memory).weights.base();
+    };
+    CHECK(weights("megatron", "h100-sxm", Precision::fp8) == Approx(2 * 7e9));
+    CHECK(weights("megatron", "b200-sxm", Precision::fp8) == Approx(2 * 1e9 + 1 * 6e9));
+    CHECK(weights("megatron", "b200-sxm", Precision::bf16) == Approx(2 * 7e9));
+    CHECK(weights("megatron", "b200-sxm", Precision::mxfp8) == Approx(2 * 7e9));
+    CHECK(weights("generic", "b200-sxm", Precision::fp8) == Approx(2 * 7e9));  // 16 bits, rounded for each product
+}
+
 TEST_CASE("a layer that runs again lies beside logits of other microbatches, and of the other pass of a pair",
           "[INV-21]") {
     FrameworkMemory memory = plain_memory();
