@@ -107,6 +107,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
 
     // One microbatch on each pipeline rank, and what stays whatever the microbatches do.
     std::vector<StageMemory> one;
+    std::vector<Bytes> state;
     std::vector<Bytes> standing;
     std::vector<Bytes> updating;
     std::vector<Bytes> passing;  // of what is offloaded
@@ -123,6 +124,8 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             StageLoad load = run.load;
             load.in_flight = 1;
             one.push_back(stage_memory(load, resident, framework));
+            // Gradients that activations make room for: of what is on the device.
+            state.push_back(offloads ? stage_memory(load, plan, framework).state() : one.back().state());
             standing.push_back(standing_buffers(load, resident, framework));
             updating.push_back(std::max(Bytes{}, closing_buffers(load, resident, framework)));
             passing.push_back(layers_in_transfer(load));
@@ -135,7 +138,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
     MemoryInput input;
     for (SimulatedRank const& rank : graph.ranks) {
         auto const stage = static_cast<std::size_t>(rank.pipeline);
-        input.fixed.push_back(one[stage].state() + standing[stage] + one[stage].workspaces);
+        input.fixed.push_back(state[stage] + standing[stage] + one[stage].workspaces);
         input.updating.push_back(updating[stage]);
     }
     std::vector<Bytes> kept_by_rank(one.size());

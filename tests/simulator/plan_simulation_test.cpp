@@ -242,6 +242,17 @@ TEST_CASE("simulation: a layer gathered for its backward does not add to logits,
     check_near_footprint(form, plan, 0.999);
 }
 
+TEST_CASE("simulation: activations in host memory make no room for gradients", "[INV-34]") {
+    ModelSpec const model = llama(2048, 16, 8, 16, 5504);
+    FrameworkProfile framework = neutral_framework();
+    framework.memory.frees_gradients = known(1.0);
+    ClusterSpec const machine = cluster();
+    ClosedForm form(model, {.sequence = 8192, .global_batch = 2}, machine, framework, Precision::bf16);
+    ParallelPlan plan{.dp = 2, .zero = 1};
+    plan.offload = GENERATE(Offload::none, Offload::activations);
+    check_near_footprint(form, plan, 0.97);
+}
+
 TEST_CASE("simulation: memory over time peaks where the footprint says of chunks with unequal layers", "[INV-34]") {
     ModelSpec const model = llama(2048, 16, 8, 32, 5504);
     Workload const workload{.sequence = 4096, .global_batch = 32};
