@@ -62,6 +62,27 @@ std::vector<Stage> stages_of(ServingCase const& what) {
     return out;
 }
 
+/// Bytes of the copy that an engine makes, as it loads them, of each weight that expands latents to keys and values:
+/// decodes multiply queries and outputs by these instead. vLLM's are in 16 bits, and views where the weights are;
+/// SGLang lays them out anew, fp8 as it is. Source: `process_weights_after_loading` of vLLM's
+/// v1/attention/backends/mla/common.py, `post_load_weights` of SGLang's models/deepseek_v2.py.
+double latent_copy_bytes(ServingCase const& what) {
+    bool const narrow = find_gemm_format(what.plan.weights)->right < 2 && !what.model.only_experts_narrow;
+    if (what.engine.name.starts_with("vllm")) return narrow ? 2 : 0;
+    if (what.engine.name == "sglang") return narrow && what.plan.weights.starts_with("fp8") ? 1 : 2;
+    return 0;
+}
+
+Bytes latent_copies(ServingCase const& what, Stage const& stage) {
+    double weights = 0;
+    for (LayerKind const kind : stage.layers) {
+        AttentionSpec const& a = what.model.attention_of(kind);
+        if (kind.mixer == Mixer::attention && a.latent)
+            weights += static_cast<double>(a.heads * (a.latent->nope_head_dim + a.value_head_dim) * a.latent->kv_rank);
+    }
+    return latent_copy_bytes(what) * weights / static_cast<double>(what.plan.tp) * units::B;
+}
+
 Bytes weights_of(ServingCase const& what, Stage const& stage) {
     ModelSpec const& model = what.model;
     RankWeights total;
@@ -73,7 +94,7 @@ Bytes weights_of(ServingCase const& what, Stage const& stage) {
     if (stage.last) add(total, head_parameters(model), what, 1, false);
     GemmFormat const& format = *find_gemm_format(what.plan.weights);
     double const scales = scale_bytes_per_value(what.plan.stored.empty() ? format.name : what.plan.stored);
-    return (total.narrow * (format.right + scales) + total.wide * 2) * units::B;
+    return (total.narrow * (format.right + scales) + total.wide * 2) * units::B + latent_copies(what, stage);
 }
 
 Bytes cache_per_token_of(ServingCase const& what, Stage const& stage) {
@@ -121,6 +142,20 @@ double expert_width(ModelSpec const& model, ServingPlan const& plan) {
     return chunks * top_k * (inner / static_cast<double>(expert_ranks(plan)) + hidden) + 2 * groups * hidden;
 }
 
+/// Values of keys and values that vLLM expands of the latents of earlier chunks, as many tokens at a time as 8 of the
+/// longest sequences have, up to 65536: beside queries, keys and values of the tokens of an iteration. Its run without
+/// requests, which leaves the rest to the cache, makes them. Source: `determine_chunked_prefill_workspace_size` and
+/// `forward` of v1/attention/backends/mla/common.py.
+double expanded_context(ServingCase const& what) {
+    AttentionSpec const& a = what.model.attention;
+    if (!a.latent || a.index || !what.engine.name.starts_with("vllm")) return 0;
+    constexpr std::int64_t most = 65536;
+    std::int64_t const longest = what.model.max_positions > 0 ? std::min(most, what.model.max_positions) : most;
+    return static_cast<double>(std::min(most, 8 * longest)) *
+           static_cast<double>(a.heads * (a.latent->nope_head_dim + a.value_head_dim)) /
+           static_cast<double>(what.plan.tp);
+}
+
 /// Two live copies of the hidden state, the widest layer's intermediates, and the logits of the sampled tokens in fp32.
 Bytes activations_of(ServingCase const& what) {
     ModelSpec const& model = what.model;
@@ -132,14 +167,17 @@ Bytes activations_of(ServingCase const& what) {
         AttentionSpec const& a = model.attention_of(kind);
         width = std::max(width, static_cast<double>(a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim) / tp);
     }
+    double const attention = tokens * width + expanded_context(what);
     if (model.recurrent)
         width = std::max(width,
                          static_cast<double>(model.recurrent->key_width() + 3 * model.recurrent->value_width()) / tp);
     double const mlp = static_cast<double>(model.mlp.intermediate) * (model.mlp.gated ? 3 : 2) / tp;
     width = std::max(width, mlp);
     if (model.moe) width = std::max(width, expert_width(model, plan));
-    double const samples = static_cast<double>(std::min(plan.max_batch, plan.max_batched_tokens));
-    return (2 * tokens * (2 * static_cast<double>(model.hidden) + width) +
+    double const places =
+        std::ceil(static_cast<double>(plan.max_batch) / static_cast<double>(plan.attention_dp));  // of one group
+    double const samples = std::min(places, tokens);
+    return (2 * (2 * tokens * static_cast<double>(model.hidden) + std::max(tokens * width, attention)) +
             4 * samples * static_cast<double>(model.vocab)) *
            units::B;
 }

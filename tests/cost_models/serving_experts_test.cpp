@@ -154,3 +154,46 @@ TEST_CASE("serving: guesses take no less than the products of their queries, who
     CHECK(attention(grouped, 64, 8192, 1) == attention(grouped, 64, 8192, 0));
     CHECK(attention(grouped, 64, 8192, 64) > attention(grouped, 64, 8192, 0));
 }
+
+TEST_CASE("serving memory: an attention group has the logits of its own sequences, not of all groups'") {
+    auto const activations = [](std::int64_t groups, std::int64_t sequences) {
+        ServingPlan const plan{.ep = groups, .attention_dp = groups, .max_batch = sequences};
+        return serving_memory(served("deepseek-v3", "h200-sxm", plan)).activations;
+    };
+    CHECK(activations(16, 16 * 256) == activations(16, 16 * 255 + 1));
+    // 256 more sequences of each group, 129280 entries of four bytes.
+    CHECK((activations(16, 16 * 512) - activations(16, 16 * 256)).base() == Approx(256.0 * 129'280 * 4));
+    CHECK((activations(1, 512) - activations(1, 256)).base() == Approx(256.0 * 129'280 * 4));
+}
+
+TEST_CASE("serving memory: engines hold what expands latents twice, as they multiply decodes by it") {
+    auto const weights = [](char const* engine, ServingPlan const& plan) {
+        ServingCase what = served("deepseek-v3", "h200-sxm", plan);
+        what.engine = find_engine(engine, "test");
+        return serving_memory(what).weights.base();
+    };
+    // 61 layers of 128 heads, each with 128 keys and 128 values of 512.
+    double const expanding = 61.0 * 128 * 256 * 512;
+    ServingPlan const fp8{.tp = 8, .weights = "fp8-block"};
+    double const once = weights("tensorrt-llm", fp8);
+    CHECK(weights("vllm", fp8) - once == Approx(2 * expanding / 8));
+    CHECK(weights("sglang", fp8) - once == Approx(expanding / 8));
+    ServingPlan const wide{.tp = 8};  // views
+    CHECK(weights("vllm", wide) == weights("tensorrt-llm", wide));
+    CHECK(weights("sglang", wide) - weights("vllm", wide) == Approx(2 * expanding / 8));
+}
+
+TEST_CASE("serving memory: vLLM leaves room for keys and values of earlier chunks, expanded") {
+    auto const activations = [](char const* engine, std::int64_t tp) {
+        ServingCase what = served("deepseek-v3", "h200-sxm", {.tp = tp, .ep = 16, .attention_dp = 16 / tp});
+        what.engine = find_engine(engine, "test");
+        return serving_memory(what).activations.base();
+    };
+    // Experts are wider but for that: 8 of 2048 times 3 and the hidden state. Attention: queries, keys and values of
+    // 128 heads, and 65536 tokens of as many keys and values of 128.
+    double const hidden = 8192.0 * 7168, attention = 8192 * 3.0 * 128 * 192 + 65536 * 128 * 256.0;
+    double const experts = 8192 * 8 * (3.0 * 2048 + 7168), logits = 16.0 * 129'280;
+    CHECK(activations("sglang", 1) == Approx(2 * (2 * hidden + experts) + 4 * logits));
+    CHECK(activations("vllm", 1) == Approx(2 * (2 * hidden + attention) + 4 * logits));
+    CHECK(activations("vllm", 8) < 0.25 * activations("vllm", 1));
+}
