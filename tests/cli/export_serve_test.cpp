@@ -159,6 +159,6 @@ TEST_CASE("export serve: a replica that does not fit is answered with no", "[cli
     RunResult const result = run_sextant(
         {"export", "serve", "--engine", "vllm", "--model", "deepseek-v3", "--cluster", "h100-sxm", "--tp", "1"});
     CHECK(result.code == 1);
-    CHECK_THAT(result.out, contains("# DOES NOT FIT: weights 672.9 GB"));
-    CHECK_THAT(result.err, contains("sextant: export serve: the replica does not fit into memory: weights 672.9 GB"));
+    CHECK_THAT(result.out, contains("# DOES NOT FIT: weights 674.9 GB"));
+    CHECK_THAT(result.err, contains("sextant: export serve: the replica does not fit into memory: weights 674.9 GB"));
 }
