@@ -55,13 +55,6 @@ std::vector<std::size_t> gathered_before(DataParallelCall const& call, std::vect
 
 bool is_gather(DataParallelCall const& call) { return call.kind == CollectiveKind::all_gather; }
 
-double time_at(DataParallelCalls const& calls, Moment moment, ProgramUnit const& unit) {
-    double total = 0;
-    for (DataParallelCall const& call : calls)
-        if (call.moment == moment && has_call(call, unit)) total += call.time.base();
-    return total;
-}
-
 }  // namespace
 
 ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) {
@@ -104,6 +97,21 @@ double LayeredPasses::time_beside(std::vector<Issue>& issues, std::vector<double
     return beside.lost;
 }
 
+double LayeredPasses::time_within(std::vector<Issue>& issues, std::vector<double> const& durations,
+                                  double passes) const {
+    std::vector<double> all(durations.size(), 0.0);
+    for (Issue const& issue : issues)
+        all[issue.unit] += issue.call->time.base();
+    double lost = 0;
+    for (Issue& issue : issues) {
+        double const slowed = lost_to(issue.call->moment, all[issue.unit], passes * durations[issue.unit]);
+        double const share = issue.call->time.base() / all[issue.unit];
+        issue.duration = issue.call->time.base() + share * slowed;
+        lost += share * slowed;
+    }
+    return lost;
+}
+
 /// What compute is slowed by beside calls that take `time`.
 double LayeredPasses::lost_to(Moment moment, double time, double compute) const {
     return (1 - data_parallel_overlap(moment, plan_, form_.timing())) * std::min(time, compute);
@@ -125,7 +133,6 @@ void LayeredPasses::gather_first_weights(std::int64_t rank, DataParallelCalls co
         std::vector<ProgramUnit> const& units = programs_.units_of(stage);
         auto& gathered = gathered_[{rank, stage}];
         gathered.assign(units.size(), {});
-        double lost = 0;
         std::vector<Issue> issues;
         if (!units.empty())
             for (DataParallelCall const& call : calls) {
@@ -137,18 +144,9 @@ void LayeredPasses::gather_first_weights(std::int64_t rank, DataParallelCalls co
         // Those of all kinds for a layer, one layer after another.
         std::stable_sort(issues.begin(), issues.end(),
                          [](Issue const& a, Issue const& b) { return a.before < b.before; });
-        if (passes > 0) {
-            for (std::size_t u = 0; u < units.size(); ++u) {
-                double const all = time_at(calls, Moment::forward_first, units[u]);
-                double const pass = programs_.of_unit(units[u], TaskPass::forward).duration();
-                double const slowed = lost_to(Moment::forward_first, all, passes * pass);
-                lost += slowed;
-                for (Issue& issue : issues)
-                    if (issue.unit == u) issue.duration = issue.call->time.base() * (1 + slowed / all);
-            }
-        } else {
-            lost = time_beside(issues, durations_of(units, TaskPass::forward), PassEnd::layers);
-        }
+        std::vector<double> const durations = durations_of(units, TaskPass::forward);
+        double const lost =
+            passes > 0 ? time_within(issues, durations, passes) : time_beside(issues, durations, PassEnd::layers);
         for (Issue const& issue : issues)
             gathered[issue.before].push_back(
                 writer_.beside(rank, call_item(*issue.call, issue.duration), Stream::data_parallel, start, tag));
@@ -202,21 +200,8 @@ Seconds LayeredPasses::run(std::int64_t rank, SlotTag const& tag, DataParallelCa
 
     // A backward pass with reductions of its own ends with them (PyTorch's FSDP, _post_backward_final_callback).
     bool const waits = reduce == Moment::backward_each;
-    double lost = 0;
-    if (passes > 0) {
-        auto const all_of = [&](ProgramUnit const& unit) {
-            return time_at(calls, gather, unit) + (reduce == gather ? 0 : time_at(calls, reduce, unit));
-        };
-        for (std::size_t u = 0; u < units.size(); ++u) {
-            double const all = all_of(units[u]);
-            double const slowed = lost_to(reduce, all, passes * durations[u]);
-            lost += slowed;
-            for (Issue& issue : issues)
-                if (issue.unit == u) issue.duration = issue.call->time.base() * (1 + slowed / all);
-        }
-    } else {
-        lost = time_beside(issues, durations, waits ? PassEnd::transfers : PassEnd::layers);
-    }
+    double const lost = passes > 0 ? time_within(issues, durations, passes)
+                                   : time_beside(issues, durations, waits ? PassEnd::transfers : PassEnd::layers);
 
     std::vector<std::vector<LaneTasks>> gathered(units.size());
     std::size_t next = 0;

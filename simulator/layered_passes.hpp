@@ -65,6 +65,8 @@ private:
     std::vector<double> durations_of(std::vector<ProgramUnit> const& units, TaskPass pass);
     /// Sets how long each call lasts beside units that take `durations` alone. @return what these lose by it.
     double time_beside(std::vector<Issue>& issues, std::vector<double> const& durations, PassEnd end) const;
+    /// The same of calls that have `passes` of other microbatches beside them.
+    double time_within(std::vector<Issue>& issues, std::vector<double> const& durations, double passes) const;
     [[nodiscard]] double lost_to(DataParallelMoment moment, double time, double compute) const;
 
     ClosedForm const& form_;
