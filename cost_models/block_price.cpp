@@ -126,6 +126,7 @@ void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection con
     for (Op const& op : block.ops) {
         if (!selection.takes(op)) continue;
         if (op.name == weight_cast && !casts_weights(plan)) continue;
+        if (op.name == expert_padding && framework_.pads_experts.value == 0) continue;
         PricedOp priced;
         priced.name = op.name;
         priced.op_class = op.op_class();

@@ -85,6 +85,9 @@ struct FrozenWeights {
 /// What rounds the weights of a product in a narrow format, which some frameworks run once a step
 /// (`FrameworkTiming::casts_weights`).
 inline constexpr std::string_view weight_cast = "cast weights";
+/// What copies the tokens of each expert to a multiple, and what it leaves back, as some frameworks do for products in
+/// narrow formats (`FrameworkTiming::pads_experts`).
+inline constexpr std::string_view expert_padding = "pad experts";
 
 /// One piece of the model as one rank executes it for one microbatch: a decoder layer, the embedding end, the head
 /// end. Shapes exist here and nowhere after.

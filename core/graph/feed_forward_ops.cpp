@@ -58,6 +58,22 @@ namespace {
 /// `transformer/moe/experts.py`.
 constexpr std::string_view unweighted_activation = "expert activation before its weights";
 
+/// Experts with biases clamp what their activation reads, gate and product apart, and add the bias of the last product
+/// weighted by the router's scores, expert by expert (gpt-oss). Frameworks run both op by op. Source: Megatron-Core,
+/// `fusions/fused_bias_geglu.py` and `_apply_bias` of `transformer/moe/experts.py`.
+/// `values`: that the activation reads, clamped into one tensor (two passes of 2 + 2 bytes); backward each clamp reads
+/// them again beside their gradient (2 + 2 + 2), and the halves are put together (2 + 2).
+void append_clamp(BlockBuilder& b, double values) {
+    b.counted_streaming(clamped_experts, 8 * values, 10 * values, 3);
+    b.keep("clamped expert input", "4 T k f_e / t", 2 * values);
+}
+
+/// `values`: of the outputs. Weighted biases are made (2), added (2 + 2 + 2) and what the experts leave is put together
+/// (2 + 2); backward gradients of biases and scores are a product (2 + 2) and a sum (2) each.
+void append_weighted_bias(BlockBuilder& b, double values, std::int64_t experts) {
+    b.counted_streaming(weighted_expert_bias, 12 * values, 12 * values, 2 * experts + 1);
+}
+
 /// The feed-forward of the experts that a rank holds, on the tokens it received.
 void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     ParallelPlan const& plan = b.plan;
@@ -90,6 +106,7 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
         b.keep("experts up output", "2 (1 or 2) T k f_e / t", kept_bytes(b.plan) * factor * received * f);
     });
     b.module_group(RecomputeModule::moe_act, ActivationGroup::mlp_act, [&] {
+        if (moe.expert_bias) append_clamp(b, factor * received * f);
         append_narrow_copy(b, factor * received * f);
         b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
         if (b.needs_input({})) b.keep_input("expert activation output", "2 T k f_e / t", 2 * received * f);
@@ -103,6 +120,23 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     b.dequantise(elements(down));
     b.block.ops.push_back({.name = "experts down", .what = down});
     round(down);
+    if (moe.expert_bias) append_weighted_bias(b, received * b.hidden, up.groups);
+}
+
+/// Tokens come from each rank in the order of its experts and are put in that of the rank's own, and what they leave is
+/// put back. Dispatchers that send a token once for all experts of a domain write it where it belongs. Source:
+/// Megatron-Core, `sort_chunks_by_idxs` of `transformer/moe/token_dispatcher.py`; torchtitan has the same two steps.
+void append_sorting(BlockBuilder& b, MoeSpec const& moe, double received) {
+    ParallelPlan const& plan = b.plan;
+    if (plan.dispatcher == Dispatcher::all_to_all && plan.ep > 1 && moe.experts > plan.ep)
+        b.counted_streaming(sorted_tokens, 4 * received * b.hidden, 4 * received * b.hidden, 1);
+}
+
+/// Source: Megatron-Core, `Fp8Padding` and `Fp8Unpadding` in `TEGroupedMLP`; HybridEP pads as it writes
+/// (`pad_multiple`).
+void append_padding(BlockBuilder& b, double received) {
+    if (is_narrow(b.plan.precision) && b.plan.dispatcher == Dispatcher::all_to_all)
+        b.counted_streaming(expert_padding, 4 * received * b.hidden, 4 * received * b.hidden, 1);
 }
 
 /// What a rank gets of tokens where every rank of its group sends it all that its experts may get of them, over its
@@ -143,9 +177,13 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
         if (plan.expert_tp > 1)
             b.collective("expert gather", CollectiveKind::all_gather, GroupKind::expert_tensor, received * token_bytes,
                          Passes::both);
+        append_sorting(b, moe, received);
+        append_padding(b, received);
         if (b.needs_input({})) b.keep_input("dispatched tokens", "2 T k h / t", received * token_bytes);
     });
     append_experts(b, moe, received);
+    append_padding(b, received);
+    append_sorting(b, moe, received);
     // Where tokens are sent once per domain, with some frameworks always, they are weighted by their experts' scores
     // before they are multiplied by the last matrix, and no output is needed again.
     if (plan.dispatcher == Dispatcher::all_to_all) {

@@ -75,6 +75,15 @@ void BlockBuilder::streaming(std::string_view name, double forward_bytes, double
                                            .kernels = kernels}});
 }
 
+void BlockBuilder::counted_streaming(std::string_view name, double forward_bytes, double backward_bytes,
+                                     std::int64_t kernels) {
+    block.ops.push_back({.name = name,
+                         .what = Streaming{.forward = forward_bytes * units::B,
+                                           .backward = backward_bytes * units::B,
+                                           .kernels = kernels,
+                                           .counted = true}});
+}
+
 void BlockBuilder::collective(std::string_view name, CollectiveKind kind, GroupKind group, double bytes, Passes passes,
                               Hiding hiding) {
     block.ops.push_back({.name = name,

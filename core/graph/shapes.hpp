@@ -39,6 +39,8 @@ public:
                  Storage storage = Storage::base);
     /// A memory-bound kernel that touches `forward` bytes; its backward touches `backward_ratio` times as many.
     void streaming(std::string_view name, double forward_bytes, double backward_ratio, std::int64_t kernels = 1);
+    /// The same pass by pass: what no framework takes more passes for.
+    void counted_streaming(std::string_view name, double forward_bytes, double backward_bytes, std::int64_t kernels);
     void collective(std::string_view name, CollectiveKind kind, GroupKind group, double bytes, Passes passes,
                     Hiding hiding = Hiding::exposed);
     /// Entry of a tensor-parallel region: all-gather of the sequence (with sequence parallelism); backward mirrors it.
@@ -172,6 +174,11 @@ inline constexpr std::string_view last_product = "mlp down";  ///< of a dense fe
 inline constexpr std::string_view router_product = "router";
 inline constexpr std::string_view dispatched_tokens = "dispatch";
 inline constexpr std::string_view combined_tokens = "combine";
+/// Of tokens that each rank sent in the order of its experts, by those of the rank that has them.
+inline constexpr std::string_view sorted_tokens = "sort by expert";
+/// Of experts with biases, which serving engines have in the products' kernels.
+inline constexpr std::string_view clamped_experts = "expert clamp";
+inline constexpr std::string_view weighted_expert_bias = "expert bias";
 /// Names of tensors that it looks for.
 inline constexpr std::string_view softmax_statistics = "softmax statistics";
 inline constexpr std::string_view attention_output = "attention output";

@@ -45,6 +45,7 @@ inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
     {"cross_domain_floor_growth", &FrameworkTiming::cross_domain_floor_growth, 10},
     {"early_stop", &FrameworkTiming::early_stop, 1, Presence::optional},
     {"casts_weights", &FrameworkTiming::casts_weights, 1, Presence::optional},
+    {"pads_experts", &FrameworkTiming::pads_experts, 1, Presence::optional},
     {"gradient_bytes_sent", &FrameworkTiming::gradient_bytes_sent, 16},
     {"weight_bytes_sent", &FrameworkTiming::weight_bytes_sent, 16},
     {"gradient_sum_bytes", &FrameworkTiming::gradient_sum_bytes, 32, Presence::optional},

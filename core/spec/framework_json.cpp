@@ -61,8 +61,9 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
         if (!(divisor->value >= least_scale))
             throw InputError("{}: a scale is {:g} (at least {:g} of the speed of kernels alone is expected)",
                              in.where(), divisor->value, least_scale);
-    for (auto const& [key, value] :
-         {std::pair{"early_stop", timing.early_stop.value}, {"casts_weights", timing.casts_weights.value}})
+    for (auto const& [key, value] : {std::pair{"early_stop", timing.early_stop.value},
+                                     {"casts_weights", timing.casts_weights.value},
+                                     {"pads_experts", timing.pads_experts.value}})
         if (value != 0 && value != 1) throw InputError("{}: is {} (0 or 1)", in.path_to(key), value);
     in.finish();
     return timing;

@@ -48,6 +48,9 @@ struct FrameworkTiming {
     /// 1: products in narrow formats round their weights in every pass of every microbatch; 0: once a step, which is
     /// not counted.
     Sourced<double> casts_weights;
+    /// 1: the tokens of each expert are copied to a multiple of what products in narrow formats take, and back, where a
+    /// dispatcher does not leave them so; 0: they lie so.
+    Sourced<double> pads_experts;
     Sourced<double> gradient_bytes_sent;  ///< per parameter, by data-parallel reduction
     /// Per weight, moved to add a microbatch's gradient to those before, beyond writing it in the working precision.
     Sourced<double> gradient_sum_bytes;

@@ -19,8 +19,11 @@ namespace sextant {
 namespace {
 
 /// What training frameworks do to share tokens among tensor-parallel ranks (every rank of an engine has them all), and
-/// copies that engines' kernels of the delta rule do without (vLLM, SGLang).
-constexpr std::array training_only{"expert gather", "expert reduce", "moe gather", "repeat queries and keys"};
+/// copies that engines' kernels of the delta rule do without (vLLM, SGLang), and passes that are one with products or
+/// with what sends tokens.
+constexpr std::array<std::string_view, 8> training_only{
+    "expert gather", "expert reduce",      "moe gather",  "repeat queries and keys",
+    clamped_experts, weighted_expert_bias, sorted_tokens, expert_padding};
 
 /// What `prompt_attention` and `cache_attention` price, as it depends on the tokens before.
 bool is_of_attention(std::string_view name) { return name == "index choice"; }

@@ -294,6 +294,26 @@ TEST_CASE("price: where recompute stops early, it leaves out the last product an
     }
 }
 
+TEST_CASE("price: padding of experts' tokens is of frameworks that pad them apart") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming framework = neutral_timing();
+    Pricer dense(machine, framework);
+    FrameworkTiming padding = framework;
+    padding.pads_experts = known(1.0);
+    Pricer padded(machine, padding);
+    ParallelPlan plan;
+    plan.precision = Precision::fp8;
+    Block const layer = build_layer(mixture(2048, 1, 8, 2, 5632), {.moe = true}, plan, 1024);
+    for (Pass const pass : {Pass::forward, Pass::backward}) {
+        auto const pads = [&](Pricer& pricer) {
+            std::vector<PricedOp> const ops = pricer.price_ops(layer, plan, HostFloor::none, pass).ops;
+            return std::count_if(ops.begin(), ops.end(), [](PricedOp const& op) { return op.name == expert_padding; });
+        };
+        CHECK(pads(dense) == 0);
+        CHECK(pads(padded) == 2);
+    }
+}
+
 TEST_CASE("price: where weights are rounded in every microbatch, each product's are read and written in both passes") {
     ClusterSpec const machine = cluster();
     FrameworkTiming framework = neutral_timing();

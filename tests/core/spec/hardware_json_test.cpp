@@ -188,6 +188,9 @@ TEST_CASE(
     CHECK_THROWS_WITH(framework(with(good, last, "\"last\": \"24.04\"")), contains("releases.at") && contains("24.04"));
     CHECK_THROWS_WITH(framework(with(good, last, "\"last\": \"2604\"")), contains("such as 24.07"));
     CHECK_FALSE(framework(embedded(embedded_frameworks(), "nanotron")).releases);
+    CHECK(framework(good).timing.front().pads_experts.value == 1);
+    CHECK_THROWS_WITH(framework(with(good, "\"pads_experts\": {\"value\": ", "\"pads_experts\": {\"value\": 0.5")),
+                      contains("pads_experts: is 0.5"));
 }
 
 TEST_CASE("read_framework: memory of a generation of devices states what differs, and a change holds for it, too") {
