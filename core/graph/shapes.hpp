@@ -3,8 +3,10 @@
 #include "core/graph/block.hpp"
 #include "core/spec/parameters.hpp"
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
 #include <vector>
 
 namespace sextant {
@@ -176,9 +178,11 @@ inline constexpr std::string_view dispatched_tokens = "dispatch";
 inline constexpr std::string_view combined_tokens = "combine";
 /// Of tokens that each rank sent in the order of its experts, by those of the rank that has them.
 inline constexpr std::string_view sorted_tokens = "sort by expert";
-/// Of experts with biases, which serving engines have in the products' kernels.
+/// Of experts with biases.
 inline constexpr std::string_view clamped_experts = "expert clamp";
 inline constexpr std::string_view weighted_expert_bias = "expert bias";
+/// What frameworks do pass by pass around experts' products.
+inline constexpr std::array around_experts{sorted_tokens, expert_padding, clamped_experts, weighted_expert_bias};
 /// Names of tensors that it looks for.
 inline constexpr std::string_view softmax_statistics = "softmax statistics";
 inline constexpr std::string_view attention_output = "attention output";

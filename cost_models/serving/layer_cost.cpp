@@ -19,16 +19,13 @@ namespace sextant {
 namespace {
 
 /// What training frameworks do to share tokens among tensor-parallel ranks (every rank of an engine has them all), and
-/// copies that engines' kernels of the delta rule do without (vLLM, SGLang), and passes that are one with products or
-/// with what sends tokens.
-constexpr std::array<std::string_view, 8> training_only{
-    "expert gather", "expert reduce",      "moe gather",  "repeat queries and keys",
-    clamped_experts, weighted_expert_bias, sorted_tokens, expert_padding};
+/// copies that engines' kernels of the delta rule do without (vLLM, SGLang), as they do without `around_experts`.
+constexpr std::array training_only{"expert gather", "expert reduce", "moe gather", "repeat queries and keys"};
 
 /// What `prompt_attention` and `cache_attention` price, as it depends on the tokens before.
 bool is_of_attention(std::string_view name) { return name == "index choice"; }
 
-bool is_training_only(std::string_view name) { return is_one_of(training_only, name); }
+bool is_training_only(std::string_view op) { return is_one_of(training_only, op) || is_one_of(around_experts, op); }
 
 /// Engines multiply by both down projections of latent attention in one product: "kv down".
 /// Source: vLLM fused_qkv_a_proj, SGLang fused_qkv_a_proj_with_mqa, TensorRT-LLM fused_a.
