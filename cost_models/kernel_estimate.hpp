@@ -58,10 +58,14 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use);
 
-/// One decode step of attention in a variant "bf16/bf16", by `decode_model`; with nothing in the cache no quicker than
-/// memory brings the keys and values. Where heads share nothing, no slower than with more sequences, as far as more of
-/// them find free multiprocessors: what merging the parts of few sequences costs there (few rows say it) is no reason
-/// to cut them.
+/// One decode step of attention in a variant "bf16/bf16", by `decode_model`. With nothing in the cache no quicker than
+/// memory brings the keys and values, at `memory_efficiency` where a device's table says more than memory can, and no
+/// slower than with more sequences or keys, which libraries split over more multiprocessors than some few short ones.
+/// Where heads share nothing, in any state no slower than with more sequences, as far as more of them find free
+/// multiprocessors: what merging the parts of few sequences costs there (few rows say it) is no reason to cut them.
+/// Kernels that no table of the device is of: a cache in fp8 takes no longer than one in 16 bits; a head of its own no
+/// longer than two that share; a group of more than 32 heads what 32 take, and no less than its arithmetic does at the
+/// rate of attention.
 /// @param kernels which groups of heads the kernels share the keys and values among
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,
                                AcceleratorProfile const& accelerator, CacheState cache,
