@@ -61,6 +61,21 @@ TEST_CASE("estimate_product: in a step, few rows take no more than a tenth longe
     CHECK(rotated(2) > 2 * rotated(16));
 }
 
+TEST_CASE("estimate_product: in a step, narrow weights take no longer than wide ones do") {
+    for (std::string_view const device : {"a100-sxm-80gb", "a800-sxm-80gb", "a10g", "rtx-3090", "h100-sxm", "l40s"})
+        for (std::string_view const format : {"int4-weights", "int8-weights"})
+            for (std::int64_t const m : {1, 16, 256, 4096})
+                for (auto const& [n, k] : {std::pair{64, 4096}, std::pair{256, 8192}, std::pair{4096, 4096},
+                                           std::pair{1024, 65536}, std::pair{28672, 8192}}) {
+                    GemmShape const shape{.m = m, .n = n, .k = k};
+                    CAPTURE(device, format, m, n, k);
+                    CHECK(cold_product(device, format, shape).time <= 1.04 * cold_product(device, "bf16", shape).time);
+                }
+    // Where bytes are all, they take less by these.
+    CHECK(cold_product("a100-sxm-80gb", "int4-weights", {.m = 1, .n = 28672, .k = 8192}).time <
+          0.4 * cold_product("a100-sxm-80gb", "bf16", {.m = 1, .n = 28672, .k = 8192}).time);
+}
+
 TEST_CASE("estimate_product: several products take no less than one and about no more than one after the other") {
     constexpr double apart = 1.1;
     for (auto const& [device, format] :
