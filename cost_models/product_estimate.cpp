@@ -79,7 +79,7 @@ bool widens_on(AcceleratorProfile const& accelerator, GemmFormat const& format) 
 /// What the device's own products in the activations' format take over the share of them that those of weights that are
 /// widened reach where both were measured. Source: TensorRT-LLM's kernels on A100 keep a depth whole that those of 16
 /// bits cut (one row by 256 columns, a depth of 8,192: 29 us in int4, 8 in bf16), others' do not: with this bound 7
-/// runs of gpt-fast there are off by 13 % instead of 21, 8 of TensorRT-LLM by 13.2 instead of 12.8.
+/// runs of gpt-fast there are off by 13.8 % instead of 21.7, 8 of TensorRT-LLM by 13.2 instead of 12.8.
 Seconds most_widened(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
                      GemmUse const& use) {
     GemmFormat const& wide = gemm_format(two_byte_precision(accelerator));
