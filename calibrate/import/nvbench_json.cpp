@@ -55,32 +55,32 @@ public:
         return "";
     }
 
-    /// `value` of the summary with this tag; nothing where there is none. @throws InputError when it is no number.
+    /// `value` of the summary with this tag; nothing where there is none. @throws RowSkip with the place: no number,
+    /// not finite, negative.
     [[nodiscard]] std::optional<double> summary(std::string_view tag) const {
         for (Json const& entry : list_in(json_, "summaries")) {
             if (text_in(entry, "tag") != tag) continue;
             for (Json const& datum : list_in(entry, "data"))
-                if (text_in(datum, "name") == "value") return number(text_in(datum, "value"), tag);
+                if (text_in(datum, "name") == "value") return read(text_in(datum, "value"), tag, number_in);
         }
         return std::nullopt;
     }
 
+    /// The same of the axis of this name.
     [[nodiscard]] std::optional<std::int64_t> size(std::string_view name) const {
-        std::string const text = axis(name);
-        if (text.empty()) return std::nullopt;
-        std::string problem;
-        auto const value = count_in(text, name, problem);
-        if (!problem.empty()) throw InputError("{}: {}: '{}'", where_, problem, text.substr(0, 60));
-        return value;
+        return read(axis(name), name, count_in);
     }
 
     [[nodiscard]] std::string text(char const* key) const { return text_in(json_, key); }
 
 private:
-    [[nodiscard]] std::optional<double> number(std::string const& text, std::string_view tag) const {
+    template <class Value>
+    [[nodiscard]] std::optional<Value> read(std::string const& text, std::string_view what,
+                                            std::optional<Value> (*in)(std::string_view, std::string_view,
+                                                                       std::string&)) const {
         std::string problem;
-        auto const value = number_in(text, tag, problem);
-        if (!problem.empty()) throw InputError("{}: {}: '{}'", where_, problem, text.substr(0, 60));
+        auto const value = in(text, what, problem);
+        if (!problem.empty()) throw RowSkip(problem, fmt::format("{}: '{}'", where_, text.substr(0, 60)));
         return value;
     }
     Json const& json_;
@@ -131,7 +131,13 @@ void add_state(State const& state, std::string const& bench, std::string const& 
     auto const k = state.size("k");
     bool found = false;
     for (Timing const& timing : timings) {
-        auto const seconds = state.summary(timing.time);
+        std::optional<double> seconds;
+        try {
+            seconds = state.summary(timing.time);
+        } catch (RowSkip const& skip) {  // the other timing may be whole
+            count_skip(out.skipped, skip);
+            found = true;
+        }
         if (!seconds || *seconds <= 0) continue;
         auto const kernel = time_of(*seconds, timing, out);
         if (!kernel) {
@@ -154,12 +160,11 @@ void add_state(State const& state, std::string const& bench, std::string const& 
             found = true;
             continue;
         }
-        auto bandwidth = state.summary(timing.bandwidth);
-        // A batch states no bandwidth of its own in some versions; its bytes are those of the single launch.
-        auto const cold_seconds = state.summary(timings[0].time);
-        auto const cold_bandwidth = state.summary(timings[0].bandwidth);
+        auto const bandwidth = state.summary(timing.bandwidth);
         double bytes = bandwidth ? *bandwidth * *seconds : 0;
-        if (bytes <= 0 && cold_seconds && cold_bandwidth) bytes = *cold_bandwidth * *cold_seconds;
+        // A batch states no bandwidth of its own in some versions; its bytes are those of the single launch.
+        if (bytes <= 0)
+            bytes = state.summary(timings[0].bandwidth).value_or(0) * state.summary(timings[0].time).value_or(0);
         if (bytes <= 0) throw RowSkip("states neither M, N and K nor its memory traffic");
         out.add(ImportedMemoryKernel{.source = source,
                                      .device = device_of(request, device),
@@ -191,12 +196,12 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
     for (Json const& bench : list_in(root, "benchmarks"))
         for (Json const& json : list_in(bench, "states")) {
             std::string const name = text_in(bench, "name");
-            State const state(json, fmt::format("{}: {}: {}", request.name, name, text_in(json, "name")));
+            State const state(json, fmt::format("{}, {}", name, text_in(json, "name")));
             auto const device = names.find(state.text("device"));
             try {
                 add_state(state, name, device != names.end() ? device->second : "", request, out);
             } catch (RowSkip const& skip) {
-                ++out.skipped[skip.what()];
+                count_skip(out.skipped, skip);
             }
         }
     return out;
