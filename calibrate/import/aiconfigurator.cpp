@@ -49,7 +49,10 @@ void add_attention(RowCells const& row, ImportRequest const& request, ImportedTa
     std::string const op = row.stated("op_name");
     if (op != "context_attention" && op != "generation_attention")
         throw RowSkip(fmt::format("no model of the op '{}'", op.substr(0, 40)));
-    if (row.count("window_size").value_or(0) > 0) throw RowSkip("attention with a sliding window");
+    std::int64_t const length = needed_count(row, "isl");
+    std::int64_t const past = row.count("step").value_or(0);
+    std::int64_t const window = row.count("window_size").value_or(0);  // 0: none
+    if (window > 0 && window - past < length) throw RowSkip("attention with a sliding window");
     if (row.count("beam_width").value_or(1) > 1) throw RowSkip("beam search");
     out.add(ImportedAttention{.source = source_of(request, described(row)),
                               .device = device_of(request, row.text("device")),
@@ -57,8 +60,8 @@ void add_attention(RowCells const& row, ImportRequest const& request, ImportedTa
                               .dtype = row.stated("attn_dtype"),
                               .cache_dtype = row.stated("kv_cache_dtype"),
                               .batch = needed_count(row, "batch_size"),
-                              .length = needed_count(row, "isl"),
-                              .past = row.count("step").value_or(0),
+                              .length = length,
+                              .past = past,
                               .heads = needed_count(row, "num_heads"),
                               .kv_heads = needed_count(row, "num_key_value_heads"),
                               .head_dim = needed_count(row, "head_dim"),

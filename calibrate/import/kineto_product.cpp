@@ -16,6 +16,8 @@ std::string format_of(KinetoProduct const& of) {
     std::string dtype = table_dtype(of.type);
     if (dtype.empty()) throw RowSkip("a product without its number format");
     if (dtype == "float32" && of.in_tf32) return "tf32";
+    // Gradients. Matrix units multiply both formats of 8-bit floats, in any pair, at one rate; one of two is e4m3.
+    if (has(dtype, "float8_e5m2")) dtype = "fp8";
     bool const has_blocks =
         (of.a_scales.size() == 2 && of.a_scales[1] > 1) || (of.b_scales.size() == 2 && of.b_scales[0] > 1);
     return dtype == "fp8" && has_blocks ? "fp8_block" : dtype;

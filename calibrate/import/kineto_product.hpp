@@ -24,7 +24,8 @@ struct KinetoProduct {
 bool is_tf32_kernel(std::string_view name);
 
 /// The row of such an operator; source, device and time are left empty. Two values of Float4_e2m1 are in one element,
-/// so k is twice its size. Products with more than one scale along k are fp8_block.
+/// so k is twice its size. Products with more than one scale along k are fp8_block, and those of e5m2 (gradients) are
+/// what those of e4m3 are.
 /// @throws RowSkip: no shapes, shapes that do not fit, a format that is not stated, or scales that are powers of two.
 /// Source: PyTorch aten/src/ATen/native/cuda/Blas.cpp, _scaled_mm; NVIDIA/cutlass tools/library/include (names).
 ImportedProduct kineto_product(KinetoProduct const& of);

@@ -313,6 +313,19 @@ TEST_CASE("AIConfigurator: milliseconds become microseconds, elements of a messa
     CHECK(nccl.collectives[0].microseconds == Approx(31));
 }
 
+TEST_CASE("AIConfigurator: a window that no key is outside of is none") {
+    auto const rows = [](std::string const& from, std::string const& to) {
+        std::string text = aic_context;
+        text.replace(text.find(from), from.size(), to);
+        return imported(text).attention.size();
+    };
+    CHECK(rows(",0,128,0.2", ",0,1023,0.2") == 2);
+    CHECK(rows(",0,128,0.2", ",0,1024,0.2") == 3);
+    CHECK(rows(",0,128,0.2", ",1,1024,0.2") == 2);  // one token is before the chunk
+    CHECK(rows(",2047,0,0.02", ",2047,2047,0.02") == 1);
+    CHECK(rows(",2047,0,0.02", ",2047,2048,0.02") == 2);
+}
+
 TEST_CASE("Vidur: products are those of one tensor-parallel rank") {
     ImportedTables const layer = imported(vidur_mlp, "A100-SXM4-80GB");
     REQUIRE(layer.products.size() == 4);
@@ -822,6 +835,22 @@ TEST_CASE("Kineto: scales in blocks along k make a product fp8_block, scales of 
     CHECK(dtype("[256, 1], [1, 512]") == "fp8");
     CHECK(dtype("[256, 8], [8, 4]") == "fp8-block");
     CHECK(dtype("[256, 8], [8, 512]") == "fp8-block");
+}
+
+TEST_CASE("Kineto: products of gradients in e5m2 are in fp8, as those of e4m3 are") {
+    auto const product = [&](std::string const& type, std::string const& scales) {
+        ImportedTables const t =
+            KinetoEvents()
+                .add("aten::_scaled_mm", scaled_product("[256, 1024], [1024, 512], " + scales, type, "float"), "gemm")
+                .read();
+        REQUIRE(t.products.size() == 1);
+        CHECK(t.products[0].quantised_before);
+        return cases_of(t).at(0).variant;
+    };
+    for (std::string const type : {"c10::Float8_e5m2", "c10::Float8_e5m2fnuz"}) {
+        CHECK(product(type, "[], []") == "fp8");
+        CHECK(product(type, "[256, 8], [8, 4]") == "fp8-block");
+    }
 }
 
 TEST_CASE("Kineto: an element of NVFP4 is two values, so k is twice the size of the matrix") {
