@@ -1,6 +1,8 @@
 #include "cli/calibrate/calibration_times.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
+#include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "cost_models/collective_time.hpp"
@@ -192,6 +194,29 @@ std::string machine_of(CalibrationFile const& file, std::string const& on) {
         return up.empty() ? first_of(network->scale_out) : up;
     }
     return "h100-sxm";  // a framework's constants hold for many devices
+}
+
+std::string fitted_to_others(CalibrationFile const& file, std::string const& machine) {
+    auto const others = [](std::vector<std::string> const& names, std::string const& generation,
+                           std::string const& name, std::string const& its_generation) {
+        if (!names.empty()) return is_one_of(names, name) ? "" : join(names);
+        return generation == "*" || generation == its_generation ? "" : generation + " devices";
+    };
+    if (auto const* kernels = std::get_if<KernelCalibration>(&file)) {
+        AcceleratorProfile const device = find_accelerator(machine, "--on");
+        return others(kernels->devices, kernels->generation, device.name, device.generation);
+    }
+    if (auto const* network = std::get_if<NetworkCalibration>(&file)) {
+        ClusterSpec const cluster = find_cluster(machine, "--on");
+        auto const of = [&](auto const& section) {
+            return section ? others(section->scope.clusters, section->scope.generation, cluster.name,
+                                    cluster.accelerator.generation)
+                           : std::string();
+        };
+        std::string const up = of(network->scale_up);
+        return up.empty() ? of(network->scale_out) : up;
+    }
+    return "";  // a framework's constants hold for many devices
 }
 
 std::vector<GridTime> grid_times(CalibrationFile const& file, std::string const& machine) {

@@ -171,6 +171,14 @@ CalibrationDiff diff_of(DiffRequest const& request) {
     }
     out.times_on = machine;
     compare_times(grid_times(a, machine), grid_times(b, machine), out);
+    auto const note = [&](CalibrationFile const& file, std::string const& name) {
+        if (auto const others = fitted_to_others(file, machine); !others.empty())
+            out.notes.push_back(
+                fmt::format("{} was fitted to {}: on {} its times are a guess by constants of another device", name,
+                            others, machine));
+    };
+    note(a, out.first);
+    note(b, out.second);
     return out;
 }
 
@@ -183,6 +191,9 @@ std::string calibration_diff(CalibrationDiff const& diff, Format format) {
     if (!diff.differences.empty()) out += "\n" + render_table(constant_table(diff));
     out += "\n" + times_title(diff) + "\n";
     if (!diff.times.empty()) out += "\n" + render_table(time_table(diff));
+    if (!diff.notes.empty()) out += "\n";
+    for (std::string const& note : diff.notes)
+        out += fmt::format("{}Note: {}.\n", markdown ? "- " : "", note);
     return out;
 }
 

@@ -48,6 +48,7 @@ struct CalibrationDiff {
     std::vector<TimeRatio> times{};
     std::string times_on{};  ///< machine; empty: no times, `note` says why
     std::string note{};
+    std::vector<std::string> notes{};  ///< on the times
 };
 
 /// @throws InputError when the files are of different formats, or `request.on` is not known.

@@ -25,7 +25,8 @@ std::string calibration_diff_json(CalibrationDiff const& diff) {
               {"constants_in_both", diff.constants},
               {"differences", Json::array()},
               {"times_on", diff.times_on},
-              {"times", Json::array()}};
+              {"times", Json::array()},
+              {"notes", diff.notes}};
     for (ConstantDifference const& d : diff.differences)
         json["differences"].push_back({{"fit", d.part},
                                        {"constant", d.key},

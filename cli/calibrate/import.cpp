@@ -85,8 +85,9 @@ void check_out(std::string const& out) {
 }
 
 /// Where each kind goes: one file for one kind, else a folder of files.
+/// What the folder holds of other kinds, as of an earlier import, stays and is said.
 /// @throws InputError also where a table would have the name of a file that it was made of.
-void write_tables(ImportedTables const& tables, ImportCall const& call) {
+void write_tables(ImportedTables const& tables, ImportCall const& call, CommandContext& context) {
     std::string const& out = call.out;
     namespace fs = std::filesystem;
     std::size_t present = 0;
@@ -107,6 +108,12 @@ void write_tables(ImportedTables const& tables, ImportCall const& call) {
                 throw InputError("--out: the table of {} would overwrite {} (give another folder)", kind.title, file);
     for (Kind const& kind : kinds)
         if (kind.rows(tables) > 0) write_text_file(path_of(kind).string(), kind.csv(tables));
+    for (Kind const& kind : kinds)
+        if (!one_file && kind.rows(tables) == 0 && fs::exists(path_of(kind), fault))
+            context.err << fmt::format(
+                "warning: {} was there before and has no row of this import (remove it, unless it is to be fitted "
+                "beside them)\n",
+                path_of(kind).string());
 }
 
 bool is_our_kernel_table(CsvTable const& table) {
@@ -132,7 +139,7 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
     if (all.rows() == 0)
         throw InputError("calibrate import: no row can be used ({})",
                          all.skipped.empty() ? "there is no measurement in it" : "the reasons are above");
-    write_tables(all, call);
+    write_tables(all, call, context);
     Table table({{"rows of"}, {"written", Align::right}});
     for (Kind const& kind : kinds)
         if (kind.rows(all) > 0) table.add_row({kind.title, fmt::to_string(kind.rows(all))});

@@ -83,6 +83,25 @@ TEST_CASE("calibrate import: a folder of tables is not one whose file of that na
     CHECK(run_sextant({"calibrate", "import", file, "--out", folder.path("tables")}).code == 0);
 }
 
+TEST_CASE("calibrate import: tables of an earlier import that the folder still holds are named") {
+    ScratchFolder const folder("import_stale");
+    std::string const out = folder.path("tables");
+    std::string const nccl =
+        "framework,version,device,op_name,kernel_source,nccl_dtype,num_gpus,message_size,latency\n"
+        "TRTLLM,2.26.2,NVIDIA H200,all_gather,NCCL,half,8,1048576,0.031\n";
+    auto const import = [&](std::string const& name, std::string const& text) {
+        auto const run = run_sextant({"calibrate", "import", folder.file(name, text), "--out", out});
+        CHECK(run.code == 0);
+        return run.err;
+    };
+    CHECK(import("nccl_perf.txt", nccl).find("warning") == std::string::npos);
+    CHECK(import("nccl_perf.txt", nccl).find("warning") == std::string::npos);  // its own table is replaced
+    std::string const second = import("gemm_perf.txt", gemm);
+    CHECK_THAT(second, contains("warning: " + out + "/collectives.csv was there before"));
+    CHECK_THAT(second, contains("(remove it, unless"));
+    CHECK(std::filesystem::exists(out + "/collectives.csv"));
+}
+
 TEST_CASE("validate kernels: what another program wrote is said to be that, with how to make a table of it") {
     ScratchFolder const folder("validate_foreign");
     for (auto const& [text, format] : {std::pair{gemm, "aiconfigurator"},

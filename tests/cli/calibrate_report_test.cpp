@@ -211,6 +211,35 @@ TEST_CASE("calibrate diff: files of different formats are refused, fits that onl
     CHECK(one_sided);
 }
 
+TEST_CASE("calibrate diff: constants of another device than that of the times are said to be") {
+    std::string const h100 = profiles + "calibrations/kernels/h100-sxm.json";
+    std::string const h200 = profiles + "calibrations/kernels/h200-sxm.json";
+    std::string const any = profiles + "calibrations/kernels/class-any.json";
+    std::string const hopper = profiles + "calibrations/kernels/class-hopper.json";
+    std::string const network = profiles + "calibrations/networks/h100-nvswitch.json";
+    auto const notes = [](std::string const& a, std::string const& b, std::string const& on) {
+        std::vector<std::string> call{"calibrate", "diff", a, b};
+        if (!on.empty()) call.insert(call.end(), {"--on", on});
+        auto const run = run_sextant(call);
+        INFO(run.err);
+        CHECK(run.code == 0);
+        std::size_t count = 0;
+        for (std::size_t at = 0; (at = run.out.find("\nNote: ", at)) != std::string::npos; ++at)
+            ++count;
+        return count;
+    };
+    CHECK(notes(h100, h100, "") == 0);
+    CHECK(notes(h100, h200, "") == 1);  // the times are of the first one's device
+    CHECK(notes(h100, h200, "l40s") == 2);
+    CHECK(notes(any, hopper, "h100-sxm") == 0);
+    CHECK(notes(any, hopper, "l40s") == 1);
+    CHECK(notes(network, network, "a100-sxm-80gb") == 2);
+    CHECK(notes("megatron", profiles + "frameworks/megatron.json", "l40s") == 0);
+    CHECK_THAT(run_sextant({"calibrate", "diff", h100, h100, "--on", "l40s"}).out,
+               contains("h100-sxm (first) was fitted to h100-sxm: on l40s its times are a guess"));
+    CHECK(diff(h100, h200).at("notes").size() == 1);
+}
+
 TEST_CASE("calibrate diff: the name of what ships stands for its file, on either side") {
     for (auto const& [name, file] : {std::pair{"h100-sxm", "calibrations/kernels/h100-sxm.json"},
                                      {"h100-sxm", "calibrations/networks/h100-infiniband.json"},
