@@ -1,10 +1,13 @@
 #pragma once
 
 #include "core/csv.hpp"
+#include "core/error.hpp"
 #include "core/measurements/row_cells.hpp"
 #include "core/spec/kernel_constants.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -76,6 +79,8 @@ struct ImportRequest {
     std::string device{};                 ///< replaces what the rows say; empty: they have to say it
     std::string source{};                 ///< the same of where they come from; empty: the format's name
     std::string device_where_unstated{};  ///< of rows that say none; empty: they have to say it
+    /// Told how far the reader of a long file is; empty: nobody asks.
+    std::function<void(std::size_t done, std::size_t of)> progress{};
 };
 
 /// One foreign format. Each importer is one file that defines one of these, and a line of catalog.cpp.
@@ -110,6 +115,8 @@ std::string device_of(ImportRequest const& request, std::string const& of_row);
 std::string source_of(ImportRequest const& request, std::string const& of_row);
 /// Whether the first line of a CSV text names all these columns, in letters of any case.
 bool header_has(std::string_view text, std::initializer_list<std::string_view> columns);
+/// Why a text that should be JSON is none: bytes that are no UTF-8, with what removes them, or else.
+InputError no_json(std::string_view text, std::string const& name);
 /// Whether products in this number format quantise their activations.
 bool quantises(std::string_view dtype);
 /// "bfloat16" of "bf16", "BF16", "c10::BFloat16", "__nv_bfloat16", ...: as the tables write number formats; what is not

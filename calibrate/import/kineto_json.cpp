@@ -8,6 +8,7 @@
 #include "calibrate/import/kineto_collective.hpp"
 #include "calibrate/import/kineto_product.hpp"
 #include "calibrate/import/log_line.hpp"
+#include "calibrate/import/told_text.hpp"
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
 
@@ -18,6 +19,8 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <set>
+#include <string_view>
 
 namespace sextant {
 namespace {
@@ -65,10 +68,20 @@ constexpr std::array products{"aten::mm", "aten::_scaled_mm", "aten::linear", "a
 /// Whether there is a model of the operator; the arguments of others are not kept.
 bool is_modelled(std::string_view name) { return is_one_of(products, name) || attention_operator(name) != nullptr; }
 
+/// Of an operator's arguments what rows are made of.
+Json needed_of(Json& arguments) {
+    Json out = Json::object();
+    for (char const* key : {"Input Dims", "Input type", "Concrete Inputs"})
+        if (auto const found = arguments.is_object() ? arguments.find(key) : arguments.end();
+            arguments.is_object() && found != arguments.end())
+            out[key] = std::move(*found);
+    return out;
+}
+
 /// An operator as the trace has it.
 struct Operator {
-    std::string name;
-    Json arguments;  ///< null where there is no model of it
+    std::string_view name;  ///< of the trace's names
+    Json arguments;         ///< null where there is no model of it
 };
 
 /// The kernels that one operator launched.
@@ -111,9 +124,8 @@ public:
         if (category != "cpu_op" || !event.contains("args")) return;
         std::string const id = text_in(event["args"], "External id");
         if (id.empty()) return;
-        std::string name = text_in(event, "name");
-        bool const known = is_modelled(name);
-        operators_[id] = {.name = std::move(name), .arguments = known ? std::move(event["args"]) : Json()};
+        std::string_view const name = *names_.insert(text_in(event, "name")).first;
+        operators_[id] = {.name = name, .arguments = is_modelled(name) ? needed_of(event["args"]) : Json()};
     }
 
     ImportedTables take() {
@@ -214,7 +226,7 @@ private:
     }
 
     void add(Operator const& op, Launched const& launched) {
-        std::string const& name = op.name;
+        std::string_view const name = op.name;
         Json const& arguments = op.arguments;
         auto const dims = dims_of(arguments);
         if (is_one_of(products, name))
@@ -225,13 +237,13 @@ private:
             throw RowSkip(fmt::format("no model of the operator '{}'", name.substr(0, 60)));
     }
 
-    void add_product(std::string const& name, Json const& arguments, std::vector<Dims> const& dims,
+    void add_product(std::string_view name, Json const& arguments, std::vector<Dims> const& dims,
                      Launched const& launched) {
         std::size_t const first = name == "aten::addmm" ? 1 : 0;
         bool const scaled = name == "aten::_scaled_mm";
         auto const sizes = [&](std::size_t at) { return at < dims.size() ? dims[at] : Dims(); };
         auto const type = [&](std::size_t at) { return item_in(arguments, "Input type", at); };
-        ImportedProduct row = kineto_product({.op = name,
+        ImportedProduct row = kineto_product({.op = std::string(name),
                                               .a = sizes(first),
                                               .b = sizes(first + 1),
                                               .a_scales = scaled ? sizes(2) : Dims(),
@@ -294,6 +306,7 @@ private:
     ImportRequest const& request_;
     std::map<std::string, std::string> devices_;  ///< names by number
     std::string first_device_;
+    std::set<std::string> names_;  ///< of operators
     std::map<std::string, Operator> operators_;
     std::map<std::string, Launched> launched_;
     std::map<std::string, Repeated<ImportedProduct>> products_;
@@ -342,8 +355,9 @@ private:
 ImportedTables read(std::string_view text, ImportRequest const& request) {
     Trace trace(request);
     EventReader reader(trace, request.name);
-    Json const root = Json::parse(text, std::ref(reader), false);
-    if (root.is_discarded()) throw InputError("{}: is no JSON, or was cut off", request.name);
+    ToldText told(text, request.progress);
+    Json const root = Json::parse(told.begin(), told.end(), std::ref(reader), false);
+    if (root.is_discarded()) throw no_json(text, request.name);
     if (!root.is_object() || !reader.has_events()) throw InputError("{}: has no list of traceEvents", request.name);
     return trace.take();
 }

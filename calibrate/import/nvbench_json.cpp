@@ -188,7 +188,7 @@ std::map<std::string, std::string> device_names(Json const& root) {
 
 ImportedTables read(std::string_view text, ImportRequest const& request) {
     Json const root = Json::parse(text, nullptr, false);
-    if (root.is_discarded()) throw InputError("{}: is no JSON, or was cut off", request.name);
+    if (root.is_discarded()) throw no_json(text, request.name);
     if (!root.is_object() || !root.contains("benchmarks"))
         throw InputError("{}: is no result of NVBench", request.name);
     auto const names = device_names(root);

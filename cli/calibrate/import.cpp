@@ -4,6 +4,7 @@
 #include "calibrate/import/nccl_tests_log.hpp"
 #include "cli/calibrate/subcommand.hpp"
 #include "cli/options/written_file.hpp"
+#include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
@@ -54,11 +55,17 @@ void append(ImportedTables& to, ImportedTables from) {
 }
 
 /// @param from an importer by name; empty: by what the text holds
-ImportedTables imported(std::string const& from, std::string_view text, ImportRequest const& request,
+ImportedTables imported(std::string const& from, std::string_view text, ImportRequest request,
                         CommandContext& context) {
     Importer const& importer = from.empty() ? importer_for(text, request.name) : find_importer(from);
     if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw InputError("{}: is empty", request.name);
     context.err << fmt::format("{}: read as {}\n", request.name, importer.name);
+    ProgressLine line(context, Progress::on_terminals);
+    request.progress = [&](std::size_t done, std::size_t of) {
+        if (context.stop != nullptr && *context.stop) throw Interrupted();
+        constexpr std::size_t mib = std::size_t{1} << 20;
+        line.show(fmt::format("reading {}: {} of {} MiB", request.name, done / mib, of / mib));
+    };
     return importer.read(text, request);
 }
 

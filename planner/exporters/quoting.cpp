@@ -1,33 +1,13 @@
 #include "planner/exporters/quoting.hpp"
 
 #include "core/error.hpp"
+#include "core/utf8.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
 namespace sextant {
 namespace {
-
-/// Length of the UTF-8 sequence that begins here, 0 if none does: no overlong forms, no surrogates (RFC 3629).
-std::size_t sequence_length(std::string_view text, std::size_t at) {
-    auto const byte = [&](std::size_t i) {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : std::uint8_t{0};
-    };
-    auto const tail = [&](std::size_t i) { return (byte(at + i) & 0xC0) == 0x80; };
-    unsigned const first = byte(at);
-    unsigned const second = byte(at + 1);
-    if (first < 0x80) return 1;
-    if (first >= 0xC2 && first <= 0xDF) return tail(1) ? 2 : 0;
-    if (first >= 0xE0 && first <= 0xEF) {
-        bool const wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F);
-        return tail(1) && tail(2) && !wrong ? 3 : 0;
-    }
-    if (first >= 0xF0 && first <= 0xF4) {
-        bool const wrong = (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
-        return tail(1) && tail(2) && tail(3) && !wrong ? 4 : 0;
-    }
-    return 0;
-}
 
 std::uint32_t code_point(std::string_view text, std::size_t at, std::size_t length) {
     auto const byte = [&](std::size_t i) {
@@ -47,7 +27,7 @@ bool printable(std::uint32_t point) { return point >= 0x20 && point < 0x7F; }
 std::string escaped(std::string_view text) {
     std::string out = "\"";
     for (std::size_t i = 0; i < text.size();) {
-        std::size_t const length = std::max<std::size_t>(1, sequence_length(text, i));
+        std::size_t const length = std::max<std::size_t>(1, utf8_length(text, i));
         std::uint32_t const point = code_point(text, i, length);
         i += length;
         if (point == '"' || point == '\\')
@@ -68,7 +48,7 @@ std::string escaped(std::string_view text) {
 
 void check_exported_text(std::string_view text, std::string_view where) {
     for (std::size_t i = 0; i < text.size();) {
-        std::size_t const length = sequence_length(text, i);
+        std::size_t const length = utf8_length(text, i);
         if (length == 0) throw InputError("{}: not UTF-8 (byte {})", where, i + 1);
         if (text[i] == '\0') throw InputError("{}: contains a NUL byte (which no file name or argument can)", where);
         i += length;

@@ -183,6 +183,37 @@ TEST_CASE("importers: broken files are one clear error, never a row") {
         CHECK_THROWS_AS(importer->read("", {.name = "file"}), InputError);
 }
 
+TEST_CASE("importers: bytes of JSON that are no UTF-8 are named as the cause, with what drops them") {
+    for (std::string text : {nvbench, kineto}) {
+        Importer const& importer = importer_for(text, "file");
+        std::size_t const at = text.find("H100");
+        auto const line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+        text[at] = '\xE9';
+        CHECK_THROWS_WITH(importer.read(text, {.name = "file"}),
+                          "file: line " + std::to_string(line) +
+                              " has a byte that is no UTF-8 (iconv -c -f UTF-8 -t UTF-8 file > clean.json drops it)");
+        // A character that the end of the file cuts off is not wrong.
+        CHECK_THROWS_WITH(importer.read(text.substr(0, at) + "\xE2\x82", {.name = "file"}),
+                          contains("is no JSON, or was cut off"));
+    }
+}
+
+TEST_CASE("Kineto: the reader of a long trace tells how far it is, and reads the same") {
+    std::string text = kineto;
+    text.insert(text.find("\"record_shapes\""), "\"padding\": \"" + std::string(10 << 20, 'x') + "\", ");
+    std::vector<std::size_t> told;
+    Importer const& importer = importer_for(text, "file");
+    ImportedTables const t = importer.read(text, {.name = "file", .progress = [&](std::size_t done, std::size_t of) {
+                                                      CHECK(of == text.size());
+                                                      told.push_back(done);
+                                                  }});
+    CHECK(told == std::vector<std::size_t>{4 << 20, 8 << 20});
+    CHECK(t.rows() == imported(kineto).rows());
+    CHECK(products_csv(t) == products_csv(imported(kineto)));
+    auto const stop = [](std::size_t, std::size_t) { throw std::runtime_error("stop"); };
+    CHECK_THROWS_WITH(importer.read(text, {.name = "file", .progress = stop}), "stop");
+}
+
 TEST_CASE("importers: deep nesting, wrong types and missing parts give reasons or errors, never a crash") {
     for (char const* text :
          {"{\"traceEvents\": 5}", "{\"traceEvents\": [5, null, {\"cat\": \"kernel\"}]}",

@@ -4,6 +4,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/cli/scratch_folder.hpp"
 
 #include <csignal>
 #include <filesystem>
@@ -66,6 +67,19 @@ TEST_CASE("a step is not begun when the host has asked for an end") {
     host.stop = true;
     CHECK_THROWS_AS(begin_step(host.context, "fitting"), Interrupted);
     CHECK(host.heard.empty());
+}
+
+TEST_CASE("a host hears how far a long trace is read, and can end that") {
+    ScratchFolder const folder("trace_progress");
+    std::string const trace =
+        folder.file("trace.json", "{\"padding\": \"" + std::string(9 << 20, 'x') + "\", \"traceEvents\": []}");
+    std::vector<std::string> const import{"calibrate", "import", trace, "--out=" + folder.path("tables")};
+    Host host;
+    CHECK(run_arguments(import, host.context).exit_code == 2);  // it has no rows
+    REQUIRE_FALSE(host.heard.empty());
+    CHECK(host.heard.front() == "reading " + trace + ": 4 of 9 MiB");
+    host.stop = true;
+    CHECK(run_arguments(import, host.context).exit_code == interrupted_exit);
 }
 
 TEST_CASE("a command that cannot end early ends at its next step when its host asks, as interrupted") {
