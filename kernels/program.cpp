@@ -143,6 +143,7 @@ int run(Options const& options) {
     scope.effort = options.effort;
     scope.seed = options.seed;
     scope.device = options.device;
+    scope.stall_s = options.stall_seconds;
     scope.memory_limit = backend.memory_limit;
     world().share(&scope.memory_limit, sizeof scope.memory_limit);  // which problems there are depends on it
     scope.processes = processor_count();

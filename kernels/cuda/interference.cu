@@ -24,6 +24,8 @@ public:
     virtual void enqueue() = 0;
     virtual bool idle() const = 0;
     virtual void wait() = 0;
+    /// Ends the program where the load has not ended in time; of copies nothing.
+    virtual std::unique_ptr<Watchdog::Watch> watch() { return nullptr; }
 };
 
 class CopyLoad : public Load {
@@ -49,12 +51,15 @@ private:
 class CollectiveLoad : public Load {
 public:
     /// @throws Unavailable where one of the devices cannot be used.
-    explicit CollectiveLoad(int devices) : group_(usable(devices)) {
+    CollectiveLoad(int devices, double stall_s) : group_(usable(devices), stall_s) {
         group_.set_buffers(load_bytes / 4 / devices * devices, 1);
     }
     void enqueue() override { group_.enqueue("all_reduce"); }
     bool idle() const override { return group_.idle(); }
     void wait() override { group_.wait(); }
+    std::unique_ptr<Watchdog::Watch> watch() override {
+        return std::unique_ptr<Watchdog::Watch>(new Watchdog::Watch(group_.watch("all_reduce beside a product")));
+    }
 
 private:
     static int usable(int devices) {
@@ -65,11 +70,11 @@ private:
     NcclGroup group_;
 };
 
-std::unique_ptr<Load> load_named(std::string const& kernel, int devices) {
+std::unique_ptr<Load> load_named(std::string const& kernel, int devices, double stall_s) {
     if (kernel.ends_with("copy_device")) return std::make_unique<CopyLoad>(cudaMemcpyDeviceToDevice);
     if (kernel.ends_with("copy_from_host")) return std::make_unique<CopyLoad>(cudaMemcpyHostToDevice);
     if (kernel.ends_with("copy_to_host")) return std::make_unique<CopyLoad>(cudaMemcpyDeviceToHost);
-    if (kernel.ends_with("all_reduce")) return std::make_unique<CollectiveLoad>(devices);
+    if (kernel.ends_with("all_reduce")) return std::make_unique<CollectiveLoad>(devices, stall_s);
     throw std::invalid_argument("no load " + kernel);
 }
 
@@ -105,6 +110,7 @@ std::vector<Problem> problems(Scope const& scope) {
 /// not timed, and keeps the device busy until the host has enqueued the others. The load is started first and grows
 /// until it outlasts the products; a block that ends after its load is not a sample.
 double time_under_load(Operands& o) {
+    auto const watched = o.load->watch();
     for (; o.loads <= most_loads; o.loads *= 2) {
         for (int i = 0; i < o.loads; ++i)
             o.load->enqueue();
@@ -149,7 +155,7 @@ Prepared prepare(Problem const& problem, Scope const& scope) {
     o->y = DeviceArray<bf16>(size * size);
     o->gemm = std::make_unique<LtGemm>("bf16", size, size, size, 1);
     std::string const note = o->gemm->choose(o->x.data(), o->w.data(), o->y.data());
-    o->load = load_named(problem.kernel, device_facts(scope.device).devices);
+    o->load = load_named(problem.kernel, device_facts(scope.device).devices, scope.stall_s);
     time_under_load(*o);
     RelativeError error;  // the product, with the load beside it
     for (std::int64_t const row : sampled(size)) {

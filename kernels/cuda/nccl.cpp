@@ -146,6 +146,7 @@ void read_while_busy(BusyClocks& clocks, NcclGroup& group, std::string const& co
 Timing measure(NcclGroup& group, std::string const& collective, StopRule const& rule) {
     BusyClocks clocks;
     auto const sample = [&](int in_a_row) {
+        auto const watched = group.watch(collective);
         world().largest(0);  // all start together: the others would time how late one is
         double const start = steady_seconds();
         for (int i = 0; i < in_a_row; ++i)
@@ -175,19 +176,20 @@ Timing measure(NcclGroup& group, std::string const& collective, StopRule const& 
 
 /// Groups are kept, since joining takes long, and never left: at the end of the process CUDA is gone before them. The
 /// others give their buffers back.
-std::shared_ptr<NcclGroup> group_of(int local) {
+std::shared_ptr<NcclGroup> group_of(int local, double stall_s) {
     static auto* const groups = new std::map<int, std::shared_ptr<NcclGroup>>;
     for (auto const& [ranks, other] : *groups)
         if (other && ranks != local) other->release_buffers();
     std::shared_ptr<NcclGroup>& group = (*groups)[local];
-    if (!group) group = std::make_shared<NcclGroup>(local);
+    if (!group) group = std::make_shared<NcclGroup>(local, stall_s);
     return group;
 }
 
 Prepared prepare(Problem const& problem, Scope const& scope) {
     int const local = static_cast<int>(problem.shape.ranks) / world().size();
-    std::shared_ptr<NcclGroup> const group = group_of(local);
+    std::shared_ptr<NcclGroup> const group = group_of(local, scope.stall_s);
     group->set_buffers(problem.shape.bytes / 4, scope.seed);
+    auto const watched = group->watch(problem.kernel);
     group->enqueue(problem.kernel);
     group->wait();
     Prepared prepared;

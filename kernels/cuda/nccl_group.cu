@@ -3,6 +3,7 @@
 #include <nccl.h>
 
 #include <stdexcept>
+#include <string>
 
 #include "kernels/cuda/kernels/fill.cuh"
 #include "kernels/cuda/runtime.hpp"
@@ -13,15 +14,19 @@
 namespace sextant::bench {
 namespace {
 
-void check_nccl(ncclResult_t status, char const* what) {
-    if (status == ncclSuccess) return;
-    cudaGetLastError();  // which NCCL may have left
-    std::string text = std::string(what) + ": " + ncclGetErrorString(status);
+std::string error_text(ncclResult_t status) {
+    std::string text = ncclGetErrorString(status);
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 13, 0)
     if (char const* const reason = ncclGetLastError(nullptr); reason != nullptr && *reason != '\0')
         text += std::string(" (") + reason + ")";  // such as that two processes have the same GPU
 #endif
-    throw std::runtime_error(text);
+    return text;
+}
+
+void check_nccl(ncclResult_t status, char const* what) {
+    if (status == ncclSuccess) return;
+    cudaGetLastError();  // which NCCL may have left
+    throw std::runtime_error(std::string(what) + ": " + error_text(status));
 }
 
 /// Calls of several ranks that NCCL takes together. Where one of them fails the group is ended all the same: an open
@@ -54,10 +59,15 @@ struct Member {
 
 }  // namespace
 
+constexpr double look_every_s = 0.5;
+
 struct NcclGroup::State {
+    explicit State(double stall_s) : dog(stall_s, look_every_s, end_stalled_program) {}
+
     std::vector<Member> members;
     int ranks = 0, first = 0, home = 0;
     std::int64_t elements = 0;
+    Watchdog dog;
 
     std::size_t part() const { return static_cast<std::size_t>(elements / ranks); }
     std::size_t all() const { return static_cast<std::size_t>(elements); }
@@ -100,7 +110,7 @@ std::string NcclGroup::version() {
            std::to_string(version % 100);
 }
 
-NcclGroup::NcclGroup(int local) : state_(std::make_unique<State>()) {
+NcclGroup::NcclGroup(int local, double stall_s) : state_(std::make_unique<State>(stall_s)) {
     State& state = *state_;
     state.ranks = local * world().size();
     state.first = local * world().rank();
@@ -117,6 +127,8 @@ NcclGroup::NcclGroup(int local) : state_(std::make_unique<State>()) {
         CurrentDevice const current(member.device);
         member.stream = std::make_unique<Stream>();
     }
+    // Until all have joined there is nothing that could be asked for errors.
+    Watchdog::Watch const watched(state.dog, "joining " + std::to_string(state.ranks) + " ranks", nullptr);
     GroupCall joining("joining a group");
     for (int i = 0; i < local; ++i) {
         Member& member = state.members[static_cast<std::size_t>(i)];
@@ -160,6 +172,20 @@ NcclGroup::~NcclGroup() {
         member.receive = {};
     }
     cudaSetDevice(state_->home);
+}
+
+Watchdog::Watch NcclGroup::watch(std::string const& what) {
+    return {state_->dog, what + " of " + std::to_string(state_->ranks) + " ranks", [this] { return fault(); }};
+}
+
+std::string NcclGroup::fault() const {
+    for (Member const& member : state_->members) {
+        ncclResult_t status = ncclSuccess;
+        if (ncclCommGetAsyncError(member.comm, &status) == ncclSuccess && status != ncclSuccess &&
+            status != ncclInProgress)
+            return error_text(status);
+    }
+    return {};
 }
 
 void NcclGroup::enqueue(std::string const& collective) {

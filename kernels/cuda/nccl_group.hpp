@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/harness/watchdog.hpp"
+
 namespace sextant::bench {
 
 /// Collectives over `local` devices of this process, from the current one on and round to the first, and as many in
@@ -17,7 +19,8 @@ public:
     static std::string version();
 
     /// Joins the devices, which takes about a second. @throws Unavailable without NCCL.
-    explicit NcclGroup(int local);
+    /// @param stall_s of its watchdog, in whose watch all waiting belongs (0: none)
+    NcclGroup(int local, double stall_s);
     ~NcclGroup();
     NcclGroup(NcclGroup const&) = delete;
     NcclGroup& operator=(NcclGroup const&) = delete;
@@ -27,6 +30,10 @@ public:
     void set_buffers(std::int64_t elements, std::uint64_t seed);
     /// Gives that memory back.
     void release_buffers();
+    /// Ends the program where what comes until this goes away has not ended in time, or NCCL tells of an error.
+    Watchdog::Watch watch(std::string const& what);
+    /// What NCCL says has gone wrong since in its background threads; empty: nothing.
+    std::string fault() const;
     /// Enqueues one collective on every local device, each on its own stream.
     void enqueue(std::string const& collective);
     /// Waits for all local devices.

@@ -4,14 +4,18 @@
 
 namespace sextant::bench {
 
-struct NcclGroup::State {};
+struct NcclGroup::State {
+    Watchdog dog{0, 1, end_stalled_program};
+};
 
 bool NcclGroup::built() { return false; }
 std::string NcclGroup::version() { return {}; }
 void NcclGroup::set_buffers(std::int64_t, std::uint64_t) {}
 void NcclGroup::release_buffers() {}
-NcclGroup::NcclGroup(int) { throw Unavailable("built without NCCL"); }
+NcclGroup::NcclGroup(int, double) { throw Unavailable("built without NCCL"); }
 NcclGroup::~NcclGroup() = default;
+Watchdog::Watch NcclGroup::watch(std::string const&) { return {state_->dog, "", nullptr}; }
+std::string NcclGroup::fault() const { return {}; }
 void NcclGroup::enqueue(std::string const&) {}
 void NcclGroup::wait() {}
 bool NcclGroup::idle() const { return true; }

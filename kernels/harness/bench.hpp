@@ -30,6 +30,7 @@ struct Scope {
     std::uint64_t seed = 1;
     int device = 0;                       ///< CUDA device
     std::int64_t memory_limit = 4 << 20;  ///< bytes that one problem may hold
+    double stall_s = 300;                 ///< after which a collective that has not ended ends the program; 0: never
     std::int64_t processes = 2;           ///< host: processors; the collectives run with up to twice as many processes
 };
 

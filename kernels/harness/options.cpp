@@ -77,6 +77,8 @@ bool set_value(Options& options, std::string const& option, std::string const& v
         options.max_seconds = number<double>(option, value);
     else if (option == "--row-seconds")
         options.row_seconds = number<double>(option, value);
+    else if (option == "--stall-seconds")
+        options.stall_seconds = number<double>(option, value);
     else if (option == "--device")
         options.device = number<int>(option, value);
     else if (option == "--seed")
@@ -130,6 +132,8 @@ precision. One row per measurement; progress goes to stderr.
   --max-seconds S    begin no new problem after S seconds; problems are then taken in a mixed order, so that a run cut
                      short has something of every kernel and size
   --row-seconds S    sample a row for at most S seconds (default: 0.2 with --quick, 1 with --full)
+  --stall-seconds S  end the program where collectives of GPUs have not ended after S seconds, or NCCL tells of an
+                     error while they are waited for (default 300; 0: wait as long as they take)
   --device N         CUDA device (default 0)
   --seed N           of the generated inputs (default 1)
   --help             this text

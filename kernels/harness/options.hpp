@@ -22,6 +22,7 @@ struct Options {
     Existing existing = Existing::refuse;
     double max_seconds = 0;  ///< 0: no limit
     double row_seconds = 0;  ///< longest sampling of one row; 0: that of the effort
+    double stall_seconds = Scope{}.stall_s;
     int device = 0;
     std::uint64_t seed = 1;
 };

@@ -9,6 +9,7 @@
 
 #include "kernels/harness/errors.hpp"
 #include "kernels/harness/generated_values.hpp"
+#include "kernels/harness/watchdog.hpp"
 #include "kernels/harness/world.hpp"
 
 namespace sextant::bench {
@@ -85,6 +86,8 @@ void give_up(Task const& task, SessionSettings const& settings, char const* mark
 /// Runs one task; the rows written and the failures among them.
 Outcome run_task(Task const& task, SessionSettings const& settings) {
     Outcome outcome;
+    LastWords const row_of_a_stall(
+        [&](std::string const& why) { write_without_times(task, settings, failed_mark, why, Row::unset, outcome); });
     try {
         Prepared const prepared = task.bench->prepare(task.problem, settings.scope);
         if (prepared.tolerance > 0 && !(prepared.max_rel_error <= prepared.tolerance)) {

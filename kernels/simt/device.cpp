@@ -28,6 +28,7 @@ void reset_devices(int count) {
     m.compute = true;
     m.refuses_streams = false;
     m.refuses_kernels = false;
+    m.collectives_fail = false;
     m.rising_clocks = 0;
     m.broken = false;
     m.enqueued = {};
@@ -51,6 +52,8 @@ void break_machine() { machine().broken = true; }
 
 Enqueued const& enqueued() { return machine().enqueued; }
 
+void fail_collectives() { machine().collectives_fail = true; }
+bool collectives_fail() { return machine().collectives_fail; }
 void fail_allocation(int device) { machine().out_of_memory.insert(device); }
 
 void set_compute(bool on) { machine().compute = on; }

@@ -26,6 +26,9 @@ void refuse_kernels();
 void refuse_device(int device);
 /// The next cudaMalloc on the device fails, once.
 void fail_allocation(int device);
+/// NCCL's background threads have an error from now on, as where another process has died.
+void fail_collectives();
+bool collectives_fail();
 /// What a kernel with an illegal address does: every call that waits, allocates or asks for the error fails from now
 /// on.
 void break_machine();

@@ -51,6 +51,7 @@ namespace sextant::bench::simt {
 struct Machine {
     int devices = 1, current = 0, rising_clocks = 0;
     bool compute = true, refuses_streams = false, refuses_kernels = false, broken = false;
+    bool collectives_fail = false;
     double host_seconds = 0, host_now = 0;
     cudaError_t last_error = cudaSuccess;
     std::map<std::uintptr_t, Allocation> allocations;

@@ -145,9 +145,14 @@ extern "C" {
 
 char const* ncclGetErrorString(ncclResult_t result) {
     if (result == ncclSuccess) return "no error";
+    if (result == ncclRemoteError) return "remote process exited or there was a network error";
     return result == ncclInvalidUsage ? "invalid usage" : "invalid argument";
 }
 char const* ncclGetLastError(ncclComm_t) { return "of the emulated device"; }
+ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* status) {
+    *status = simt::collectives_fail() ? ncclRemoteError : ncclSuccess;
+    return ncclSuccess;
+}
 ncclResult_t ncclGetVersion(int* version) {
     *version = NCCL_VERSION_CODE;
     return ncclSuccess;

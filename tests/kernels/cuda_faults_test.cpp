@@ -1,8 +1,10 @@
 // What one failure leaves to the measurements after it, on the emulated device.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <set>
 
 #include "kernels/backend.hpp"
@@ -79,7 +81,7 @@ TEST_CASE("cuda backend: an allocation that fails is one failed row, on either d
 TEST_CASE("cuda backend: buffers of a collective that do not fit leave the device and NCCL as they were", "[cuda]") {
     simt::reset_devices(2);
     Backend const backend = cuda_backend(0);
-    NcclGroup group(2);
+    NcclGroup group(2, 0);
     simt::fail_allocation(1);
     CHECK_THROWS_AS(group.set_buffers(64, 1), std::runtime_error);
     int device = -1;
@@ -326,6 +328,53 @@ TEST_CASE("nccl: rows of several devices in one process say that one thread laun
     forget_nccl_settings();
 }
 
+TEST_CASE("nccl: an error of its background threads ends the program, with a failed row, and is no hang", "[cuda]") {
+    // Of a process of its own, which the watchdog ends. No other test has a group of five: groups are kept, and the
+    // thread of one that was made before would not be in the new process.
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    pid_t const child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        alarm(60);
+        simt::reset_devices(5);
+        Backend const backend = cuda_backend(0);
+        Scope const scope{.memory_limit = backend.memory_limit};
+        std::vector<Row> rows;
+        SessionSettings settings = settings_of(backend, scope, rows);
+        settings.rule = {.relative_error = 0, .min_samples = 1 << 30, .max_samples = 1 << 30, .max_seconds = 50};
+        settings.write = [](Row const& row) { std::fprintf(stderr, "row: %s\n", row.note.c_str()); };
+        simt::fail_collectives();
+        run_plan({.tasks = {first_of(cuda_nccl, scope, "all_gather", 5)}, .unavailable = {}}, settings);
+        _exit(0);
+    }
+    close(ends[1]);
+    std::string said;
+    char part[256];
+    for (ssize_t got = 0; (got = read(ends[0], part, sizeof part)) > 0;)
+        said.append(part, static_cast<std::size_t>(got));
+    close(ends[0]);
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CAPTURE(said);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 3);
+    std::string const why = "all_gather of 5 ranks: remote process exited or there was a network error";
+    CHECK_THAT(said, contains("row: FAILED: " + why));
+    CHECK_THAT(said, contains("sextant-bench: process 0 of 1: " + why));
+    CHECK_THAT(said, contains("NCCL_DEBUG=INFO"));
+}
+
+TEST_CASE("nccl: a group tells what NCCL's background threads say", "[cuda]") {
+    simt::reset_devices(2);
+    Backend const backend = cuda_backend(0);
+    NcclGroup group(2, 0);
+    CHECK(group.fault().empty());
+    simt::fail_collectives();
+    CHECK_THAT(group.fault(), contains("network error (of the emulated device)"));
+}
+
 TEST_CASE("nccl: groups of every size run with the largest messages that the fullest device has room for", "[cuda]") {
     simt::reset_devices(4);
     Backend const backend = cuda_backend(0);
@@ -350,7 +399,7 @@ TEST_CASE("nccl: groups of every size run with the largest messages that the ful
 TEST_CASE("nccl: ranks begin at the chosen device and go round", "[cuda]") {
     simt::reset_devices(3);
     cuda_backend(2);
-    NcclGroup group(2);  // on devices 2 and 0
+    NcclGroup group(2, 0);  // on devices 2 and 0
     simt::fail_allocation(1);
     group.set_buffers(64, 5);
     group.enqueue("send_recv");

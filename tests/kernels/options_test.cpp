@@ -10,9 +10,9 @@
 namespace sextant::bench {
 
 TEST_CASE("options: values may follow or be joined by an equals sign", "[options]") {
-    Options const options =
-        parse_options({"--backend", "host", "--bench=gemm,copies", "--full", "--out", "x.jsonl", "--format=jsonl",
-                       "--resume", "--max-seconds", "2.5", "--row-seconds=0.1", "--seed=7", "--device", "1"});
+    Options const options = parse_options({"--backend", "host", "--bench=gemm,copies", "--full", "--out", "x.jsonl",
+                                           "--format=jsonl", "--resume", "--max-seconds", "2.5", "--row-seconds=0.1",
+                                           "--stall-seconds=60", "--seed=7", "--device", "1"});
     CHECK(options.backend == BackendChoice::host);
     CHECK(options.benches == std::vector<std::string>{"gemm", "copies"});
     CHECK(options.effort == Effort::full);
@@ -21,6 +21,7 @@ TEST_CASE("options: values may follow or be joined by an equals sign", "[options
     CHECK(options.existing == Existing::append);
     CHECK(options.max_seconds == 2.5);
     CHECK(options.row_seconds == 0.1);
+    CHECK(options.stall_seconds == 60);
     CHECK(options.seed == 7);
     CHECK(options.device == 1);
     CHECK(options.action == Action::run);
