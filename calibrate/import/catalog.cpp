@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
 
 namespace sextant {
 
@@ -15,11 +19,15 @@ extern constinit Importer const vidur_importer;
 extern constinit Importer const nvbench_importer;
 extern constinit Importer const kineto_importer;
 extern constinit Importer const nccl_tests_importer;
+extern constinit Importer const megatron_importer;
+extern constinit Importer const torchtitan_importer;
+extern constinit Importer const bench_serving_importer;
 
 namespace {
 
-constexpr std::array all{&bench_importer,   &aiconfigurator_importer, &vidur_importer,
-                         &nvbench_importer, &kineto_importer,         &nccl_tests_importer};
+constexpr std::array all{&bench_importer,    &aiconfigurator_importer, &vidur_importer,
+                         &nvbench_importer,  &kineto_importer,         &nccl_tests_importer,
+                         &megatron_importer, &torchtitan_importer,     &bench_serving_importer};
 
 std::vector<std::string> names() {
     std::vector<std::string> out;
@@ -56,6 +64,20 @@ Importer const& importer_for(std::string_view text, std::string const& name) {
     for (char const separator : {';', '\t'})
         if (std::count(first.begin(), first.end(), separator) >= several) check_separator(first, name);
     throw InputError("{}: is in no format that is known (--from one of: {})", name, join(names()));
+}
+
+void refuse_foreign_file(std::string const& path) {
+    std::error_code fault;
+    if (!std::filesystem::is_regular_file(path, fault)) return;  // what is read of a pipe is gone
+    constexpr std::streamsize enough = std::streamsize{1} << 16;
+    std::string text(static_cast<std::size_t>(enough), '\0');
+    std::ifstream file(path);
+    file.read(text.data(), enough);
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    for (Importer const* importer : all)
+        if (importer->recognises(text) && (importer != &bench_importer || text.starts_with('{')))
+            throw InputError("{}: is of {}, no table yet (sextant calibrate import {} --out tables)", path,
+                             importer->name, path);
 }
 
 }  // namespace sextant

@@ -73,6 +73,22 @@ void ImportedTables::add(ImportedCollective row) {
     collectives.push_back(std::move(row));
 }
 
+void ImportedTables::add_step(CellRow row, ImportRequest const& request) {
+    for (auto const& [column, value] : request.cells)
+        put(row, column, value);
+    need_cells(row, {"model", "gpu", "num_gpus", "seq_len", "global_batch_seqs"});
+    if (row.contains("layers")) need_cells(row, {"vocab"});  // else the model's name says all sizes
+    steps.push_back(std::move(row));
+}
+
+void ImportedTables::add_load(CellRow row, ImportRequest const& request) {
+    for (auto const& [column, value] : request.cells)
+        put(row, column, value);
+    need_cells(row, {"model", "gpu", "engine"});
+    if (!row.contains("tp")) need_cells(row, {"num_gpus"});
+    loads.push_back(std::move(row));
+}
+
 std::string products_csv(ImportedTables const& tables) {
     if (tables.products.empty()) return "";
     // A column beside the usual ones only where a row needs it.
@@ -148,6 +164,10 @@ std::string collectives_csv(ImportedTables const& tables) {
                          c.in_place ? number(*c.in_place) : "", "", ""});
     return out;
 }
+
+std::string training_csv(ImportedTables const& tables) { return cells_csv(tables.steps, training_step_columns()); }
+
+std::string serving_csv(ImportedTables const& tables) { return cells_csv(tables.loads, served_load_columns()); }
 
 double needed_number(RowCells const& row, std::string_view column) {
     auto const value = row.number(column);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "calibrate/import/cell_row.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/measurements/row_cells.hpp"
@@ -53,12 +54,25 @@ struct ImportedCollective {
     std::string intra_link{};          ///< what is said of the links of a node; empty: nothing
 };
 
+/// What the file does not say of itself.
+struct ImportRequest {
+    std::string name{};                   ///< of the file, for messages and as the run's name
+    std::string device{};                 ///< replaces what the rows say; empty: they have to say it
+    std::string source{};                 ///< the same of where they come from; empty: the format's name
+    std::string device_where_unstated{};  ///< of rows that say none; empty: they have to say it
+    CellRow cells{};                      ///< of rows of training steps and of serving, in place of what the file says
+    /// Told how far the reader of a long file is; empty: nobody asks.
+    std::function<void(std::size_t done, std::size_t of)> progress{};
+};
+
 /// What a foreign file held, and how many rows were left out for which reason.
 struct ImportedTables {
     std::vector<ImportedProduct> products;
     std::vector<ImportedAttention> attention;
     std::vector<ImportedMemoryKernel> memory;
     std::vector<ImportedCollective> collectives;
+    std::vector<CellRow> steps;  ///< of training
+    std::vector<CellRow> loads;  ///< that a server took
     SkipCounts skipped;
 
     /// @throws RowSkip when the row has no number format, or a size or a time that is not finite and above zero: no
@@ -67,20 +81,14 @@ struct ImportedTables {
     void add(ImportedAttention row);
     void add(ImportedMemoryKernel row);
     void add(ImportedCollective row);
+    /// With the cells of the request in place of the row's. @throws RowSkip naming `--set` for what a row of training
+    /// steps, or of serving, cannot do without.
+    void add_step(CellRow row, ImportRequest const& request);
+    void add_load(CellRow row, ImportRequest const& request);
 
     [[nodiscard]] std::size_t rows() const {
-        return products.size() + attention.size() + memory.size() + collectives.size();
+        return products.size() + attention.size() + memory.size() + collectives.size() + steps.size() + loads.size();
     }
-};
-
-/// What the file does not say of itself.
-struct ImportRequest {
-    std::string name{};                   ///< of the file, for messages and as the run's name
-    std::string device{};                 ///< replaces what the rows say; empty: they have to say it
-    std::string source{};                 ///< the same of where they come from; empty: the format's name
-    std::string device_where_unstated{};  ///< of rows that say none; empty: they have to say it
-    /// Told how far the reader of a long file is; empty: nobody asks.
-    std::function<void(std::size_t done, std::size_t of)> progress{};
 };
 
 /// One foreign format. Each importer is one file that defines one of these, and a line of catalog.cpp.
@@ -100,11 +108,17 @@ Importer const& find_importer(std::string_view name);
 /// The importer that recognises the text. @throws InputError when none does.
 Importer const& importer_for(std::string_view text, std::string const& name);
 
+/// What another program wrote is no table of ours yet, by what the file begins with; rows of sextant-bench are one, but
+/// not as JSON lines. @throws InputError that says how to make one.
+void refuse_foreign_file(std::string const& path);
+
 /// Tables with our headers (docs/formats.md); empty when there are no such rows.
 std::string products_csv(ImportedTables const& tables);
 std::string attention_csv(ImportedTables const& tables);
 std::string memory_csv(ImportedTables const& tables);
 std::string collectives_csv(ImportedTables const& tables);
+std::string training_csv(ImportedTables const& tables);
+std::string serving_csv(ImportedTables const& tables);
 
 /// What importers have in common: cells that a row cannot do without.
 double needed_number(RowCells const& row, std::string_view column);  ///< @throws RowSkip when empty or zero

@@ -1,6 +1,7 @@
 #include "cli/calibrate/fit_serving.hpp"
 
 #include "calibrate/engine_fit.hpp"
+#include "calibrate/import/importer.hpp"
 #include "calibrate/row_screen.hpp"
 #include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/own_profile.hpp"
@@ -190,6 +191,7 @@ Engines read_engines(ServingFitRequest const& request, AskedEngine const& asked,
     std::map<std::string, std::shared_ptr<GapModels>> models;
     SkipCounts left_out;
     for (std::string const& file : request.tables) {
+        refuse_foreign_file(file);
         CsvTable const table = read_csv(file);
         require_columns(table, {"model", "gpu"}, serving_columns());
         for (CsvRecord const& record : table.records)

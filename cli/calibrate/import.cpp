@@ -29,15 +29,18 @@ struct Kind {
     char const* file;
     std::string (*csv)(ImportedTables const&);
     std::size_t (*rows)(ImportedTables const&);
+    bool of_kernels = true;
 };
 
 constexpr Kind collectives{"collectives", "collectives.csv", collectives_csv,
-                           [](ImportedTables const& t) { return t.collectives.size(); }};
+                           [](ImportedTables const& t) { return t.collectives.size(); }, false};
 constexpr std::array kinds{
     Kind{"matrix products", "gemm.csv", products_csv, [](ImportedTables const& t) { return t.products.size(); }},
     Kind{"attention", "attention.csv", attention_csv, [](ImportedTables const& t) { return t.attention.size(); }},
     Kind{"memory-bound kernels", "memory.csv", memory_csv, [](ImportedTables const& t) { return t.memory.size(); }},
     collectives,
+    Kind{"training steps", "training.csv", training_csv, [](ImportedTables const& t) { return t.steps.size(); }, false},
+    Kind{"served loads", "serving.csv", serving_csv, [](ImportedTables const& t) { return t.loads.size(); }, false},
 };
 
 template <class Row>
@@ -50,6 +53,8 @@ void append(ImportedTables& to, ImportedTables from) {
     append(to.attention, from.attention);
     append(to.memory, from.memory);
     append(to.collectives, from.collectives);
+    append(to.steps, from.steps);
+    append(to.loads, from.loads);
     for (auto const& [reason, count] : from.skipped)
         to.skipped[reason] += count;
 }
@@ -136,16 +141,20 @@ bool is_our_kernel_table(CsvTable const& table) {
 
 int import_measurements(ImportCall const& call, CommandContext& context) {
     check_out(call.out);
+    CellRow const cells = cells_set(call.cells);
     ImportedTables all;
     for (std::string const& file : call.files) {
-        ImportedTables tables = imported(call.from, read_text_file(file, largest_foreign_file),
-                                         {.name = file, .device = call.device, .source = call.source}, context);
+        ImportedTables tables =
+            imported(call.from, read_text_file(file, largest_foreign_file),
+                     {.name = file, .device = call.device, .source = call.source, .cells = cells}, context);
         report_skipped(file, tables, context);
         append(all, std::move(tables));
     }
     if (all.rows() == 0)
         throw InputError("calibrate import: no row can be used ({})",
                          all.skipped.empty() ? "there is no measurement in it" : "the reasons are above");
+    if (!cells.empty() && all.steps.empty() && all.loads.empty())
+        throw InputError("--set: is for logs of training and of serving, and there is none (leave it out)");
     write_tables(all, call, context);
     Table table({{"rows of"}, {"written", Align::right}});
     for (Kind const& kind : kinds)
@@ -171,7 +180,7 @@ std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string cons
     report_skipped(file, tables, context);
     std::vector<CsvTable> out;
     for (Kind const& kind : kinds)
-        if (kind.csv != collectives_csv && kind.rows(tables) > 0) out.push_back(table_of(tables, kind, file));
+        if (kind.of_kernels && kind.rows(tables) > 0) out.push_back(table_of(tables, kind, file));
     if (out.empty()) throw InputError("{}: has no kernel times that can be used", file);
     return out;
 }
@@ -205,6 +214,11 @@ Subcommand describe_calibrate_import(CLI::App& calibrate, CommandContext& contex
         ->option_text("NAME");
     app.add_option("--source", r.source, "what stands in source_ref (default: the format and what the file says)")
         ->option_text("TEXT");
+    app.add_option("--set", r.cells,
+                   "a cell of the rows of training steps or served loads that the log does not say, or says wrong, "
+                   "such as gpus_per_node=8; may be repeated")
+        ->allow_extra_args(false)
+        ->option_text("COLUMN=VALUE");
     std::string formats = "Formats:\n";
     for (Importer const* importer : importers())
         formats += fmt::format("  {:<16}{}\n", importer->name, importer->summary);
@@ -212,7 +226,8 @@ Subcommand describe_calibrate_import(CLI::App& calibrate, CommandContext& contex
                "\nRows that cannot be used are counted with the reason on standard error.\n\nExamples:\n"
                "  sextant calibrate import all_reduce.log --out collectives.csv\n"
                "  sextant calibrate import gemm_perf.txt --out gemm.csv --source 'aiconfigurator 1.0'\n"
-               "  sextant calibrate import trace.json --out imported --device h100-sxm\n");
+               "  sextant calibrate import trace.json --out imported --device h100-sxm\n"
+               "  sextant calibrate import megatron.log --out training.csv --device h100-sxm --set gpus_per_node=8\n");
     return {&app, [request, &context] { return import_measurements(*request, context); }};
 }
 

@@ -18,7 +18,8 @@ struct ImportCall {
     std::string from{};    ///< an importer by name; empty: by what each file holds
     std::string device{};  ///< instead of what the rows say
     std::string source{};
-    std::string out{};  ///< FILE.csv for one kind of rows, else a folder
+    std::vector<std::string> cells{};  ///< "seq_len=8192", of training steps and served loads
+    std::string out{};                 ///< FILE.csv for one kind of rows, else a folder
 };
 
 /// Writes foreign measurements as tables with our headers, and says how many rows of which kind there are and why

@@ -1,5 +1,6 @@
 #include "cli/calibrate/report.hpp"
 
+#include "calibrate/import/importer.hpp"
 #include "cli/calibrate/import.hpp"
 #include "cli/calibrate/subcommand.hpp"
 #include "cli/options/written_file.hpp"
@@ -37,13 +38,15 @@ std::vector<CsvTable> tables_of(ReportRequest const& request, ValidationKind kin
                                 CommandContext& context) {
     std::vector<CsvTable> tables;
     for (std::string const& file : request.rows) {
-        if (kind == ValidationKind::collectives)
+        if (kind == ValidationKind::collectives) {
             tables.push_back(collective_table_of(file, device, context));
-        else if (kind == ValidationKind::train)
+        } else if (kind == ValidationKind::train) {
+            refuse_foreign_file(file);
             tables.push_back(read_csv(file));
-        else
+        } else {
             for (CsvTable& table : kernel_tables_of(file, device, context))
                 tables.push_back(std::move(table));
+        }
     }
     return tables;
 }

@@ -1,5 +1,6 @@
 #include "cli/calibrate/train_rows.hpp"
 
+#include "calibrate/import/importer.hpp"
 #include "calibrate/row_screen.hpp"
 #include "cli/calibrate/own_profile.hpp"
 #include "cli/validate/row_words.hpp"
@@ -169,6 +170,7 @@ std::map<std::string, Family> read_families(TrainTables const& tables, RowsOf wh
     std::map<std::string, std::vector<std::pair<std::string, StepMeasurement>>> by_source;
     std::map<std::string, std::size_t> skipped;
     for (std::string const& file : tables.files) {
+        refuse_foreign_file(file);
         CsvTable const table = read_csv(file);
         std::vector<TrainingRow> const rows = training_rows(table);
         for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -21,8 +21,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <filesystem>
-#include <fstream>
 #include <ios>
 #include <memory>
 
@@ -121,27 +119,11 @@ void refuse_logs(CsvStream const& file) {
                              file.name(), importer->name, file.name());
 }
 
-/// The same of kernels, by what a file begins with: rows of sextant-bench are a table, but not as JSON lines.
-void refuse_foreign_kernels(std::string const& path) {
-    std::error_code fault;
-    if (!std::filesystem::is_regular_file(path, fault)) return;  // what is read of a pipe is gone
-    constexpr std::streamsize enough = std::streamsize{1} << 16;
-    std::string text(static_cast<std::size_t>(enough), '\0');
-    std::ifstream file(path);
-    file.read(text.data(), enough);
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    for (Importer const* importer : importers())
-        if (importer->recognises(text) &&
-            (importer->name != std::string_view("sextant-bench") || text.starts_with('{')))
-            throw InputError("{}: is of {}, no table yet (sextant calibrate import {} --out tables)", path,
-                             importer->name, path);
-}
-
 /// Opened before anything is predicted, so that a name with a slip does not cost a minute.
 Files open_files(ValidationKind kind, Options const& options) {
     Files files;
     for (std::string const& file : options.files) {
-        if (kind == ValidationKind::kernels) refuse_foreign_kernels(file);
+        if (kind != ValidationKind::collectives) refuse_foreign_file(file);
         files.push_back(std::make_unique<CsvStream>(file));
         if (kind == ValidationKind::collectives) refuse_logs(*files.back());
     }

@@ -1,10 +1,17 @@
+#include "calibrate/import/cell_row.hpp"
 #include "core/csv.hpp"
 #include "core/json/text_file.hpp"
+#include "planner/validation/serving_row.hpp"
+#include "planner/validation/training_row.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace {
 
@@ -100,6 +107,59 @@ TEST_CASE("calibrate import: tables of an earlier import that the folder still h
     CHECK_THAT(second, contains("warning: " + out + "/collectives.csv was there before"));
     CHECK_THAT(second, contains("(remove it, unless"));
     CHECK(std::filesystem::exists(out + "/collectives.csv"));
+}
+
+TEST_CASE("calibrate import: a log of training is a table that validate and fit read") {
+    ScratchFolder const folder("import_training");
+    std::string const log = SEXTANT_SOURCE_DIR "/docs/examples/megatron.log";
+    std::string const out = folder.path("training.csv");
+    auto const run =
+        run_sextant({"calibrate", "import", log, "--out", out, "--device", "h100-sxm", "--set", "gpus_per_node=8"});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    CHECK_THAT(run.out, contains("training steps"));
+    auto const validated = run_sextant({"validate", "train", out, "--format", "json"});
+    CHECK(validated.code == 0);
+    CHECK_THAT(validated.out, contains("\"rows\": 1") && contains("log megatron.log"));
+    CHECK(run_sextant({"calibrate", "fit", "--train", out, "--framework", "megatron", "--out", folder.path("my.json")})
+              .code == 0);
+    // The log itself is named with what makes a table of it.
+    for (std::vector<std::string> const& command :
+         {std::vector<std::string>{"validate", "train", log},
+          {"calibrate", "fit", "--train", log, "--out", folder.path("f.json")},
+          {"calibrate", "report", SEXTANT_SOURCE_DIR "/hardware_profiles/frameworks/megatron.json", "--rows", log}}) {
+        auto const refused = run_sextant(command);
+        CHECK(refused.code == 2);
+        CHECK_THAT(refused.err, contains("is of megatron-log, no table yet (sextant calibrate import"));
+    }
+    CHECK_THAT(run_sextant({"calibrate", "import", log, "--out", out, "--set", "tp"}).err, contains("gives no value"));
+    auto const kernels = run_sextant(
+        {"calibrate", "import", folder.file("gemm_perf.txt", gemm), "--out", folder.path("gemm.csv"), "--set", "tp=2"});
+    CHECK(kernels.code == 2);
+    CHECK_THAT(kernels.err, contains("--set: is for logs of training and of serving"));
+}
+
+TEST_CASE("calibrate import: results of a serving client are a table that validate reads") {
+    ScratchFolder const folder("import_serving");
+    std::string const out = folder.path("serving.csv");
+    std::string const results = SEXTANT_SOURCE_DIR "/tests/fuzz/corpus/import/bench_serving.jsonl";
+    auto const run =
+        run_sextant({"calibrate", "import", results, "--out", out, "--device", "h100-sxm", "--set", "tp=1"});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    auto const validated = run_sextant({"validate", "serving", out});
+    CHECK(validated.code == 0);
+    CHECK_THAT(validated.out, contains("sglang, fixed concurrency"));
+    CHECK_THAT(run_sextant({"validate", "serving", results}).err, contains("is of bench-serving, no table yet"));
+}
+
+TEST_CASE("calibrate import: its columns of training steps and served loads are those of the tables") {
+    auto const known = sextant::training_columns();
+    for (std::string_view const column : sextant::training_step_columns())
+        CHECK(std::find(known.begin(), known.end(), column) != known.end());
+    auto const served = sextant::serving_columns();
+    for (std::string_view const column : sextant::served_load_columns())
+        CHECK(std::find(served.begin(), served.end(), column) != served.end());
 }
 
 TEST_CASE("validate kernels: what another program wrote is said to be that, with how to make a table of it") {

@@ -111,7 +111,7 @@ void foreign_measurements(std::string_view text) {
         try {
             ImportedTables const tables = importer->read(text, {.name = "input", .device = "H100"});
             static_cast<void>(products_csv(tables) + attention_csv(tables) + memory_csv(tables) +
-                              collectives_csv(tables));
+                              collectives_csv(tables) + training_csv(tables) + serving_csv(tables));
         } catch (InputError const&) {  // the others are asked, too
         }
     }

@@ -1,0 +1,143 @@
+// Results of `vllm bench serve --save-result` (and its benchmark_serving.py) and of SGLang's bench_serving
+// --output-file: a JSON object a run, SGLang's one a line. Times are means over the requests.
+#include "calibrate/import/cell_row.hpp"
+#include "calibrate/import/importer.hpp"
+#include "core/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sextant {
+namespace {
+
+using Json = nlohmann::json;
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+bool recognises(std::string_view text) {
+    auto const begin = text.find_first_not_of(" \t\r\n");
+    return begin != std::string_view::npos && text[begin] == '{' && has(text, "\"output_throughput\"") &&
+           has(text, "\"mean_ttft_ms\"");
+}
+
+/// Words and numbers as text; empty where there is none.
+std::string text_in(Json const& run, char const* key) {
+    auto const found = run.find(key);
+    if (found == run.end() || found->is_null()) return "";
+    if (found->is_number_float()) return fmt::format("{:.7g}", found->get<double>());
+    return found->is_string() ? found->get<std::string>() : found->is_number() ? found->dump() : "";
+}
+
+std::optional<double> number_in(Json const& run, char const* key) {
+    auto const found = run.find(key);
+    if (found == run.end() || !found->is_number()) return std::nullopt;
+    double const value = found->get<double>();
+    return std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+/// The first that is there.
+std::string first_in(Json const& run, std::initializer_list<char const*> keys) {
+    for (char const* key : keys)
+        if (std::string text = text_in(run, key); !text.empty()) return text;
+    return "";
+}
+
+/// Which engine a client was written for; of an OpenAI interface nobody knows what is behind it.
+std::string engine_of(std::string_view backend) {
+    std::string const name = lower_case(backend);
+    if (name.starts_with("vllm")) return "vLLM";
+    if (name.starts_with("sglang") || name == "srt") return "SGLang";
+    return name.starts_with("trt") || name.starts_with("tensorrt") ? "TensorRT-LLM" : "";
+}
+
+CellRow row_of(Json const& run, ImportRequest const& request) {
+    if (!run.is_object()) throw RowSkip("is no result of a run");
+    double const done = number_in(run, "completed").value_or(0);
+    double const sent = number_in(run, "num_prompts").value_or(done);
+    if (done < 1) throw RowSkip("a run without completed requests");
+    constexpr double enough = 0.9;
+    if (done < enough * sent) throw RowSkip("a run of whose requests more than a tenth failed");
+    CellRow row;
+    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
+    put(row, "source_ref", source_of(request, "bench_serving " + request.name));
+    put(row, "gpu", device_of(request, ""));
+    put(row, "model", first_in(run, {"model_id", "model"}));
+    put(row, "engine", engine_of(first_in(run, {"backend", "endpoint_type"})));
+    put(row, "concurrency_or_batch", text_in(run, "max_concurrency"));
+    put(row, "request_rate", text_in(run, "request_rate"));
+    for (auto const& [column, total] :
+         {std::pair{"input_len", "total_input_tokens"}, std::pair{"output_len", "total_output_tokens"}})
+        if (auto const tokens = number_in(run, total)) put(row, column, fmt::format("{:.6g}", *tokens / done));
+    put(row, "output_tokens_per_s", text_in(run, "output_throughput"));
+    put(row, "total_tokens_per_s", first_in(run, {"total_token_throughput", "total_throughput"}));
+    put(row, "requests_per_s", text_in(run, "request_throughput"));
+    put(row, "ttft_ms", text_in(run, "mean_ttft_ms"));
+    put(row, "tpot_ms", text_in(run, "mean_tpot_ms"));
+    put(row, "itl_ms", text_in(run, "mean_itl_ms"));
+    put(row, "e2e_latency_ms", first_in(run, {"mean_e2el_ms", "mean_e2e_latency_ms"}));
+    std::string notes = fmt::format("num_prompts={:.0f}", sent);
+    if (auto const dataset = text_in(run, "dataset_name"); !dataset.empty()) notes += "; " + dataset;
+    put(row, "notes", notes);
+    return row;
+}
+
+void add(Json const& run, ImportRequest const& request, ImportedTables& out) {
+    try {
+        out.add_load(row_of(run, request), request);
+    } catch (RowSkip const& skip) {
+        count_skip(out.skipped, skip);
+    }
+}
+
+/// Python writes numbers that are none as words, which JSON has not: a request rate without a limit is Infinity.
+std::string without_words_of_python(std::string_view text) {
+    std::string out(text);
+    for (auto const& [word, json] : {std::pair{": Infinity", ": \"inf\""}, std::pair{": NaN", ": null"}})
+        for (auto at = out.find(word); at != std::string::npos; at = out.find(word, at))
+            out.replace(at, std::string_view(word).size(), json);
+    return out;
+}
+
+ImportedTables read(std::string_view written, ImportRequest const& request) {
+    std::string const mended = without_words_of_python(written);
+    std::string_view const text = mended;
+    ImportedTables out;
+    if (Json const whole = Json::parse(text, nullptr, false); !whole.is_discarded()) {
+        add(whole, request, out);
+        return out;
+    }
+    for (std::size_t begin = 0; begin < text.size();) {
+        std::size_t const end = std::min(text.find('\n', begin), text.size());
+        std::string_view const line = trimmed(text.substr(begin, end - begin), " \t\r");
+        begin = end + 1;
+        if (line.empty()) continue;
+        Json const run = Json::parse(line, nullptr, false);
+        if (run.is_discarded()) throw no_json(text, request.name);
+        add(run, request, out);
+    }
+    if (out.rows() == 0 && out.skipped.empty()) throw no_json(text, request.name);
+    return out;
+}
+
+}  // namespace
+
+extern constinit Importer const bench_serving_importer;
+constinit Importer const bench_serving_importer{
+    .name = "bench-serving",
+    .summary = "results of vllm bench serve and SGLang's bench_serving: a row of a served load for each run",
+    .source =
+        "github.com/vllm-project/vllm vllm/benchmarks/serve.py; sgl-project/sglang python/sglang/bench_serving.py",
+    .recognises = recognises,
+    .read = read,
+};
+
+}  // namespace sextant
