@@ -57,9 +57,7 @@ public:
     void enqueue() override { group_.enqueue("all_reduce"); }
     bool idle() const override { return group_.idle(); }
     void wait() override { group_.wait(); }
-    std::unique_ptr<Watchdog::Watch> watch() override {
-        return std::unique_ptr<Watchdog::Watch>(new Watchdog::Watch(group_.watch("all_reduce beside a product")));
-    }
+    std::unique_ptr<Watchdog::Watch> watch() override { return group_.watch("all_reduce beside a product"); }
 
 private:
     static int usable(int devices) {

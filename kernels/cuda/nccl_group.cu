@@ -174,8 +174,9 @@ NcclGroup::~NcclGroup() {
     cudaSetDevice(state_->home);
 }
 
-Watchdog::Watch NcclGroup::watch(std::string const& what) {
-    return {state_->dog, what + " of " + std::to_string(state_->ranks) + " ranks", [this] { return fault(); }};
+std::unique_ptr<Watchdog::Watch> NcclGroup::watch(std::string const& what) {
+    return std::make_unique<Watchdog::Watch>(state_->dog, what + " of " + std::to_string(state_->ranks) + " ranks",
+                                             [this] { return fault(); });
 }
 
 std::string NcclGroup::fault() const {

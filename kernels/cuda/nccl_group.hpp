@@ -31,7 +31,7 @@ public:
     /// Gives that memory back.
     void release_buffers();
     /// Ends the program where what comes until this goes away has not ended in time, or NCCL tells of an error.
-    Watchdog::Watch watch(std::string const& what);
+    std::unique_ptr<Watchdog::Watch> watch(std::string const& what);
     /// What NCCL says has gone wrong since in its background threads; empty: nothing.
     std::string fault() const;
     /// Enqueues one collective on every local device, each on its own stream.
