@@ -12,6 +12,7 @@ namespace sextant::bench {
 namespace {
 
 constexpr int int8_bound = 127;
+constexpr int fp4_bound = 4;  ///< of whole numbers, each of which e2m1 has
 
 /// Bytes of device memory with typed access, since the dtype is known only at run time.
 struct Operands {
@@ -20,13 +21,16 @@ struct Operands {
 };
 
 bool device_has(std::string const& dtype, DeviceFacts const& facts) {
-    // Source: CUDA C++ Programming Guide, table of features per compute capability: fp8 tensor cores from 8.9 on.
+    // Source: CUDA C++ Programming Guide, table of features per compute capability: fp8 tensor cores from 8.9 on;
+    // cuBLAS documentation, cublasLtMatmul: scales of blocks from 10.0 on.
+    if (LtGemm::scales_blocks(dtype)) return facts.major >= 10;
     return dtype != "e4m3" || facts.major > 8 || (facts.major == 8 && facts.minor >= 9);
 }
 
 /// cuBLASLt wants leading dimensions that are multiples of 16 bytes for one-byte types.
 /// Source: cuBLAS documentation, cublasLtMatmul, "Requirements" for FP8 and IMMA kernels.
 bool aligned(std::string const& dtype, std::int64_t n, std::int64_t k) {
+    if (LtGemm::scales_blocks(dtype)) return n % 16 == 0 && k % 32 == 0;
     return (dtype != "e4m3" && dtype != "int8") || (n % 16 == 0 && k % 16 == 0);
 }
 
@@ -40,7 +44,7 @@ Problem product(char const* kernel, char const* dtype, std::int64_t m, std::int6
     problem.shape.k = k;
     double const copies = static_cast<double>(count);
     problem.flops = copies * 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    problem.bytes = copies * (LtGemm::element_bytes(dtype) * static_cast<double>(m * k + n * k) +
+    problem.bytes = copies * (LtGemm::operand_bytes(dtype) * static_cast<double>(m * k + n * k) +
                               LtGemm::result_bytes(dtype) * static_cast<double>(m * n));
     problem.expected_s = 5e-6 + problem.flops / 2e14 + problem.bytes / 1e12;  // assumed
     problem.variants = device_variants();
@@ -50,7 +54,7 @@ Problem product(char const* kernel, char const* dtype, std::int64_t m, std::int6
 std::vector<Problem> problems(Scope const& scope) {
     DeviceFacts const facts = device_facts(scope.device);
     std::vector<Problem> all;
-    for (char const* dtype : {"bf16", "fp16", "tf32", "e4m3", "int8"}) {
+    for (char const* dtype : {"bf16", "fp16", "tf32", "e4m3", "int8", "mxfp8", "nvfp4"}) {
         if (!device_has(dtype, facts)) continue;
         for (auto const& [m, n, k] : shapes::gemm(scope.effort))
             if (aligned(dtype, n, k)) all.push_back(product("cublaslt", dtype, m, n, k, 1));
@@ -71,9 +75,13 @@ std::vector<Problem> problems(Scope const& scope) {
     return fitting(all, scope);
 }
 
+std::int64_t bytes_of(std::string const& dtype, std::int64_t elements) {
+    return static_cast<std::int64_t>(LtGemm::element_bytes(dtype) * static_cast<double>(elements));
+}
+
 /// Input of `count` elements of the dtype, as bytes.
 DeviceArray<unsigned char> input(std::string const& dtype, std::int64_t count, std::uint64_t seed) {
-    DeviceArray<unsigned char> array(count * static_cast<std::int64_t>(LtGemm::element_bytes(dtype)));
+    DeviceArray<unsigned char> array(bytes_of(dtype, count));
     Grid const grid{blocks_for(count), elementwise_threads, work_stream()};
     auto const fill = [&]<class T>(T* data) { launch(grid, device::fill_values<T>, count, seed, 1.0f, data); };
     void* const data = array.data();
@@ -83,18 +91,26 @@ DeviceArray<unsigned char> input(std::string const& dtype, std::int64_t count, s
         fill(static_cast<device::bf16*>(data));
     else if (dtype == "fp16")
         fill(static_cast<device::fp16*>(data));
-    else if (dtype == "e4m3")
+    else if (dtype == "e4m3" || dtype == "mxfp8")
         fill(static_cast<device::fp8*>(data));
+    else if (dtype == "nvfp4")
+        launch(grid, device::fill_fp4_pairs, count / 2, seed, fp4_bound, array.data());
     else
         launch(grid, device::fill_integers<std::int8_t>, count, seed, int8_bound, static_cast<std::int8_t*>(data));
     return array;
 }
 
 std::vector<double> input_row(std::string const& dtype, std::uint64_t seed, std::int64_t row, std::int64_t width) {
-    if (dtype != "int8") return generated(seed, row * width, width, dtype == "tf32" ? "fp32" : dtype.c_str());
+    bool const whole = dtype == "int8" || dtype == "nvfp4";
+    if (!whole)
+        return generated(seed, row * width, width,
+                         dtype == "tf32"    ? "fp32"
+                         : dtype == "mxfp8" ? "e4m3"
+                                            : dtype.c_str());
+    int const bound = dtype == "int8" ? int8_bound : fp4_bound;
     std::vector<double> values;
     for (std::int64_t i = 0; i < width; ++i)
-        values.push_back(integer_at(seed, static_cast<std::uint64_t>(row * width + i), int8_bound));
+        values.push_back(integer_at(seed, static_cast<std::uint64_t>(row * width + i), bound));
     return values;
 }
 
@@ -134,7 +150,7 @@ double worst_error(Problem const& problem, Operands const& o, std::uint64_t seed
 
 /// Results in bf16 or fp16 are rounded once; tf32 drops 13 bits of each input; fp8 adds in reduced precision.
 double tolerance(std::string const& dtype) {
-    return dtype == "int8" ? 1e-9 : dtype == "e4m3" ? 0.05 : dtype == "tf32" ? 0.005 : 0.01;
+    return dtype == "int8" ? 1e-9 : dtype == "e4m3" || dtype == "mxfp8" ? 0.05 : dtype == "tf32" ? 0.005 : 0.01;
 }
 
 Prepared prepare(Problem const& problem, Scope const& scope) {
@@ -145,12 +161,11 @@ Prepared prepare(Problem const& problem, Scope const& scope) {
     o->x = input(problem.dtype, copies * m * k, scope.seed);
     o->w = input(problem.dtype, copies * n * k, scope.seed + 1);
     auto const result_bytes = static_cast<std::int64_t>(LtGemm::result_bytes(problem.dtype));
-    auto const element_bytes = static_cast<std::int64_t>(LtGemm::element_bytes(problem.dtype));
     o->y = DeviceArray<unsigned char>(copies * m * n * result_bytes);
     o->gemm = std::make_unique<LtGemm>(problem.dtype, m, n, k, batched ? copies : 1);
     std::string const note = o->gemm->choose(o->x.data(), o->w.data(), o->y.data());
     std::int64_t const turns = grouped ? copies : 1;
-    DeviceWork const work = [o, turns, x_step = m * k * element_bytes, w_step = n * k * element_bytes,
+    DeviceWork const work = [o, turns, x_step = bytes_of(problem.dtype, m * k), w_step = bytes_of(problem.dtype, n * k),
                              y_step = m * n * result_bytes](cudaStream_t stream) {
         for (std::int64_t turn = 0; turn < turns; ++turn)
             o->gemm->run(o->x.data() + turn * x_step, o->w.data() + turn * w_step, o->y.data() + turn * y_step, stream);
@@ -163,7 +178,7 @@ Prepared prepare(Problem const& problem, Scope const& scope) {
 
 extern constinit Bench const cuda_gemm{
     .name = "gemm",
-    .summary = "matrix products through cuBLASLt: bf16, fp16, tf32, fp8, int8; single, batched, grouped",
+    .summary = "matrix products through cuBLASLt: bf16, fp16, tf32, fp8, int8, mxfp8, nvfp4; single, batched, grouped",
     .problems = problems,
     .prepare = prepare,
 };

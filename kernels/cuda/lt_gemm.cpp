@@ -34,7 +34,29 @@ Types types_of(std::string const& dtype) {
     if (dtype == "tf32") return {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
     if (dtype == "e4m3") return {CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     if (dtype == "int8") return {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I};
-    throw BadInput("no matrix product in \"" + dtype + "\" (bf16, fp16, tf32, e4m3, int8)");
+    if (dtype == "mxfp8") return {CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    if (dtype == "nvfp4") return {CUDA_R_4F_E2M1, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    throw BadInput("no matrix product in \"" + dtype + "\" (bf16, fp16, tf32, e4m3, int8, mxfp8, nvfp4)");
+}
+
+/// Scales of blocks along k. They lie in tiles of 128 rows by 4 blocks, whole ones.
+/// Source: cuBLAS documentation, "1D Block Scaling for FP8 and FP4 Data Types" and "Layout of 1D Block Scaling
+/// Factors".
+struct BlockScales {
+    std::int64_t width;  ///< values that share one
+    cublasLtMatmulMatrixScale_t mode;
+    unsigned char one;  ///< the bits of 1
+
+    DeviceArray<unsigned char> ones(std::int64_t rows, std::int64_t k) const {
+        std::int64_t const blocks = (k + width - 1) / width;
+        std::int64_t const count = (rows + 127) / 128 * 128 * ((blocks + 3) / 4 * 4);
+        return device_copy(std::vector<unsigned char>(static_cast<std::size_t>(count), one));
+    }
+};
+
+BlockScales block_scales(std::string const& dtype) {
+    if (dtype == "mxfp8") return {32, CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0, 127};
+    return {16, CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3, 0x38};
 }
 
 /// @throws Unavailable for what the library or the device does not support, std::runtime_error for all other faults.
@@ -64,6 +86,7 @@ struct LtGemm::Plan {
     std::size_t chosen = 0;
     DeviceArray<unsigned char> workspace{static_cast<std::int64_t>(workspace_bytes)};
     DeviceArray<float> unit_scale;
+    DeviceArray<unsigned char> w_scales, x_scales;
     bool integer = false;
 
     ~Plan() {
@@ -73,10 +96,21 @@ struct LtGemm::Plan {
         cublasLtMatmulDescDestroy(operation);
     }
 
-    void describe(std::string const& dtype, Types const& types) {
+    void scale_blocks(BlockScales const& scales, std::int64_t m, std::int64_t n, std::int64_t k) {
+        w_scales = scales.ones(n, k);
+        x_scales = scales.ones(m, k);
+        void const *const of_w = w_scales.data(), *const of_x = x_scales.data();
+        set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, scales.mode);
+        set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, scales.mode);
+        set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, of_w);
+        set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, of_x);
+    }
+
+    void describe(std::string const& dtype, Types const& types, std::int64_t m, std::int64_t n, std::int64_t k) {
         check_lt(cublasLtMatmulDescCreate(&operation, types.compute, types.scale), "describing a product");
         cublasOperation_t const transposed = CUBLAS_OP_T;
         set(CUBLASLT_MATMUL_DESC_TRANSA, transposed);
+        if (scales_blocks(dtype)) scale_blocks(block_scales(dtype), m, n, k);
         if (dtype != "e4m3") return;
         unit_scale = device_copy(std::vector<float>{1.0f});
         void const* const scale = unit_scale.data();
@@ -132,7 +166,7 @@ LtGemm::LtGemm(std::string const& dtype, std::int64_t m, std::int64_t n, std::in
     // Row-major Y = X W^T is, read column by column, Y^T = W X^T with W stored transposed.
     Types const types = types_of(dtype);
     plan_->integer = dtype == "int8";
-    plan_->describe(dtype, types);
+    plan_->describe(dtype, types, m, n, k);
     plan_->w = Plan::layout(types.in, k, n, batch);
     plan_->x = Plan::layout(types.in, k, m, batch);
     plan_->y = Plan::layout(types.out, n, m, batch);
@@ -186,7 +220,15 @@ std::string LtGemm::choose(void const* x, void const* w, void* y) {
     return "algorithm " + std::to_string(plan_->chosen + 1) + " of " + std::to_string(plan_->candidates.size());
 }
 
+bool LtGemm::scales_blocks(std::string const& dtype) { return dtype == "mxfp8" || dtype == "nvfp4"; }
+
+double LtGemm::operand_bytes(std::string const& dtype) {
+    double const scale = scales_blocks(dtype) ? 1.0 / static_cast<double>(block_scales(dtype).width) : 0;
+    return element_bytes(dtype) + scale;
+}
+
 double LtGemm::element_bytes(std::string const& dtype) {
+    if (dtype == "nvfp4") return 0.5;
     return dtype == "tf32" ? 4 : dtype == "bf16" || dtype == "fp16" ? 2 : 1;
 }
 

@@ -19,6 +19,8 @@ namespace sextant::bench {
 /// | tf32  | fp32 | fp32  | fp32, inputs rounded to 10 bits of mantissa |
 /// | e4m3  | e4m3 | bf16  | fp32, fast accumulation, scales 1 |
 /// | int8  | int8 | int32 | int32 |
+/// | mxfp8 | e4m3 | bf16  | fp32, a scale (ue8m0) for every 32 values along k, all 1 |
+/// | nvfp4 | e2m1 | bf16  | fp32, a scale (ue4m3) for every 16 values along k, all 1 |
 class LtGemm {
 public:
     /// Plans the product: asks cuBLASLt for its best algorithms.
@@ -35,7 +37,12 @@ public:
     /// Enqueues the product.
     void run(void const* x, void const* w, void* y, cudaStream_t stream) const;
 
+    /// Whether values along k share scales.
+    static bool scales_blocks(std::string const& dtype);
+    /// Of an operand, without its scales.
     static double element_bytes(std::string const& dtype);
+    /// With them.
+    static double operand_bytes(std::string const& dtype);
     static double result_bytes(std::string const& dtype);
 
 private:

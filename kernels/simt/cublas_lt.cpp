@@ -4,7 +4,9 @@
 #include <cublasLt.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "kernels/harness/float_formats.hpp"
@@ -20,6 +22,7 @@ struct Operation {
     cudaDataType_t scale_type;
     cublasOperation_t trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;
     void const *scale_a = nullptr, *scale_b = nullptr;
+    cublasLtMatmulMatrixScale_t mode_a = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, mode_b = mode_a;
 };
 struct Layout {
     cudaDataType_t type;
@@ -34,13 +37,40 @@ struct Preference {
 Operation& operation_of(cublasLtMatmulDesc_t handle) { return *reinterpret_cast<Operation*>(handle); }
 Layout& layout_of(cublasLtMatrixLayout_t handle) { return *reinterpret_cast<Layout*>(handle); }
 
-std::int64_t bytes_of(cudaDataType_t type) {
-    if (type == CUDA_R_32F || type == CUDA_R_32I) return 4;
-    return type == CUDA_R_16BF || type == CUDA_R_16F ? 2 : 1;
+std::int64_t bits_of(cudaDataType_t type) {
+    if (type == CUDA_R_32F || type == CUDA_R_32I) return 32;
+    if (type == CUDA_R_4F_E2M1) return 4;
+    return type == CUDA_R_16BF || type == CUDA_R_16F ? 16 : 8;
+}
+std::int64_t bytes_of(cudaDataType_t type) { return bits_of(type) / 8; }
+
+/// Values along k that share a scale; 0: all of a matrix do.
+std::int64_t block_of(cublasLtMatmulMatrixScale_t mode) {
+    return mode == CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0   ? 32
+           : mode == CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3 ? 16
+                                                              : 0;
+}
+
+/// Bytes of the scales of blocks, whole tiles of 128 rows by 4 blocks.
+std::size_t scale_bytes(std::int64_t rows, std::int64_t k, std::int64_t block) {
+    return static_cast<std::size_t>((rows + 127) / 128 * 128 * ((k / block + 3) / 4 * 4));
+}
+
+/// The scale of a value. Source: cuBLAS documentation, "Layout of 1D Block Scaling Factors".
+double block_scale(void const* scales, cublasLtMatmulMatrixScale_t mode, std::int64_t row, std::int64_t i,
+                   std::int64_t k) {
+    std::int64_t const width = block_of(mode);
+    if (width == 0) return 1;
+    std::int64_t const block = i / width, tiles = (k / width + 3) / 4;
+    std::int64_t const at = (row / 128 * tiles + block / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
+    unsigned const bits = static_cast<unsigned char const*>(scales)[at];
+    return width == 32 ? std::ldexp(1.0, static_cast<int>(bits) - 127)
+                       : decoded(e4m3, static_cast<std::uint16_t>(bits));
 }
 
 double read(void const* matrix, cudaDataType_t type, std::int64_t index) {
-    auto const* const bytes = static_cast<unsigned char const*>(matrix) + index * bytes_of(type);
+    auto const* const bytes = static_cast<unsigned char const*>(matrix) + index * bits_of(type) / 8;
+    if (type == CUDA_R_4F_E2M1) return decoded(e2m1, static_cast<std::uint16_t>(*bytes >> (index % 2 * 4) & 15));
     if (type == CUDA_R_8F_E4M3) return decoded(e4m3, *bytes);
     if (type == CUDA_R_8I) return static_cast<std::int8_t>(*bytes);
     if (type == CUDA_R_32I || type == CUDA_R_32F) {
@@ -69,7 +99,7 @@ void write(void* matrix, cudaDataType_t type, std::int64_t index, double value) 
     }
 }
 
-bool aligned(Layout const& l) { return l.leading * bytes_of(l.type) % 16 == 0; }
+bool aligned(Layout const& l) { return l.leading * bits_of(l.type) % 128 == 0; }
 
 /// Whether shapes and formats go together.
 bool supported(Operation const& o, Layout const& a, Layout const& b, Layout const& d) {
@@ -80,27 +110,33 @@ bool supported(Operation const& o, Layout const& a, Layout const& b, Layout cons
     if (a.batch != b.batch || a.batch != d.batch) return false;
     for (Layout const* l : {&a, &b, &d})
         if (l->leading < l->rows) return false;
-    bool const narrow = bytes_of(a.type) == 1;
+    bool const narrow = bits_of(a.type) <= 8;
     if (narrow && (!turned_a || turned_b || !aligned(a) || !aligned(b) || !aligned(d))) return false;
     if (a.type != b.type) return false;
     if (a.type == CUDA_R_8I)
         return o.compute == CUBLAS_COMPUTE_32I && o.scale_type == CUDA_R_32I && d.type == CUDA_R_32I;
     if (o.scale_type != CUDA_R_32F) return false;
     if (a.type == CUDA_R_32F) return d.type == CUDA_R_32F && o.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
-    if (o.compute != CUBLAS_COMPUTE_32F) return false;
+    if (o.compute != CUBLAS_COMPUTE_32F || o.mode_a != o.mode_b) return false;
+    std::int64_t const block = block_of(o.mode_a);
+    if (block > 0 && (k % 32 != 0 || a.batch != 1 || major_of_devices() < 10 || d.type != CUDA_R_16BF)) return false;
+    if (a.type == CUDA_R_4F_E2M1 || block == 16) return a.type == CUDA_R_4F_E2M1 && block == 16;
+    if (block == 32) return a.type == CUDA_R_8F_E4M3;
     return a.type == CUDA_R_8F_E4M3 ? d.type == CUDA_R_16BF : d.type == a.type;
 }
 
 /// Whether all of a batch of matrices lies in device memory.
 bool held(void const* matrix, Layout const& l) {
     std::int64_t const elements = (l.batch - 1) * l.distance + (l.columns - 1) * l.leading + l.rows;
-    return on_device(matrix, static_cast<std::size_t>(elements * bytes_of(l.type)));
+    return on_device(matrix, static_cast<std::size_t>((elements * bits_of(l.type) + 7) / 8));
 }
 
 void multiply(Operation const& o, double alpha, void const* a, Layout const& la, void const* b, Layout const& lb,
               double beta, void const* c, Layout const& lc, void* d, Layout const& ld) {
-    auto const scale = [](void const* at) { return at == nullptr ? 1.0 : read(at, CUDA_R_32F, 0); };
-    double const factor = alpha * scale(o.scale_a) * scale(o.scale_b);
+    auto const scale = [](void const* at, cublasLtMatmulMatrixScale_t mode) {
+        return at == nullptr || block_of(mode) > 0 ? 1.0 : read(at, CUDA_R_32F, 0);
+    };
+    double const factor = alpha * scale(o.scale_a, o.mode_a) * scale(o.scale_b, o.mode_b);
     std::int64_t const k = o.trans_a == CUBLAS_OP_T ? la.rows : la.columns;
     for (std::int64_t batch = 0; batch < ld.batch; ++batch)
         for (std::int64_t column = 0; column < ld.columns; ++column)
@@ -110,7 +146,9 @@ void multiply(Operation const& o, double alpha, void const* a, Layout const& la,
                     std::int64_t const in_a = o.trans_a == CUBLAS_OP_T ? row * la.leading + i : i * la.leading + row;
                     std::int64_t const in_b =
                         o.trans_b == CUBLAS_OP_T ? i * lb.leading + column : column * lb.leading + i;
-                    sum += read(a, la.type, batch * la.distance + in_a) * read(b, lb.type, batch * lb.distance + in_b);
+                    sum += read(a, la.type, batch * la.distance + in_a) * block_scale(o.scale_a, o.mode_a, row, i, k) *
+                           read(b, lb.type, batch * lb.distance + in_b) *
+                           block_scale(o.scale_b, o.mode_b, column, i, k);
                 }
                 double value = factor * sum;
                 if (beta != 0) value += beta * read(c, lc.type, batch * lc.distance + column * lc.leading + row);
@@ -161,6 +199,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
         case CUBLASLT_MATMUL_DESC_TRANSB: return take(o.trans_b, value, bytes);
         case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: return take(o.scale_a, value, bytes);
         case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: return take(o.scale_b, value, bytes);
+        case CUBLASLT_MATMUL_DESC_A_SCALE_MODE: return take(o.mode_a, value, bytes);
+        case CUBLASLT_MATMUL_DESC_B_SCALE_MODE: return take(o.mode_b, value, bytes);
         case CUBLASLT_MATMUL_DESC_FAST_ACCUM: return take(fast, value, bytes);
         default: return CUBLAS_STATUS_NOT_SUPPORTED;
     }
@@ -232,8 +272,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
     if (!supported(o, la, lb, ld)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!held(a, la) || !held(b, lb) || !held(c, lc) || !held(d, ld) || !on_device(workspace, workspace_bytes))
         return CUBLAS_STATUS_INVALID_VALUE;
-    for (void const* const scale : {o.scale_a, o.scale_b})
-        if (scale != nullptr && !on_device(scale, sizeof(float))) return CUBLAS_STATUS_INVALID_VALUE;
+    std::int64_t const block = block_of(o.mode_a), k = o.trans_a == CUBLAS_OP_T ? la.rows : la.columns;
+    for (auto const& [scale, rows] : {std::pair{o.scale_a, ld.rows}, {o.scale_b, ld.columns}})
+        if ((scale != nullptr || block > 0) &&
+            !on_device(scale, block > 0 ? scale_bytes(rows, k, block) : sizeof(float)))
+            return CUBLAS_STATUS_INVALID_VALUE;
     double const alpha_value = read(alpha, o.scale_type, 0), beta_value = read(beta, o.scale_type, 0);
     auto const status = enqueue(
         stream, [=] { multiply(o, alpha_value, a, la, b, lb, beta_value, c, lc, d, ld); },

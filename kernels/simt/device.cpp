@@ -25,6 +25,7 @@ void reset_devices(int count) {
     m.default_streams.clear();
     m.devices = count;
     m.current = 0;
+    m.major = 9;
     m.compute = true;
     m.refuses_streams = false;
     m.refuses_kernels = false;
@@ -41,6 +42,10 @@ void reset_devices(int count) {
 }
 
 void set_memory(int device, std::int64_t bytes) { machine().memory[device] = bytes; }
+
+void set_major(int major) { machine().major = major; }
+
+int major_of_devices() { return machine().major; }
 
 void refuse_streams() { machine().refuses_streams = true; }
 
@@ -152,7 +157,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     if (device < 0 || device >= machine().devices) return returned(cudaErrorInvalidDevice);
     *properties = {};
     std::snprintf(properties->name, sizeof properties->name, "Emulated device");
-    properties->major = 9;
+    properties->major = machine().major;
     properties->multiProcessorCount = emulated_multiprocessors;
     properties->l2CacheSize = 1 << 20;
     return cudaSuccess;

@@ -16,6 +16,10 @@ namespace sextant::bench::simt {
 /// Leaves `count` devices of compute capability 9.0 without memory, streams or errors.
 void reset_devices(int count);
 
+/// Another compute capability of the devices: 10 for 10.0.
+void set_major(int major);
+int major_of_devices();
+
 /// Memory of a device (8 GiB unless set), of which cudaMemGetInfo tells what is free.
 void set_memory(int device, std::int64_t bytes);
 /// No stream can be made, as where another process has the device for itself alone.

@@ -49,7 +49,7 @@ struct CUevent_st {
 namespace sextant::bench::simt {
 
 struct Machine {
-    int devices = 1, current = 0, rising_clocks = 0;
+    int devices = 1, current = 0, major = 9, rising_clocks = 0;
     bool compute = true, refuses_streams = false, refuses_kernels = false, broken = false;
     bool collectives_fail = false;
     double host_seconds = 0, host_now = 0;

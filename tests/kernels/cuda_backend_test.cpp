@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "kernels/backend.hpp"
 #include "kernels/cuda/catalog.hpp"
@@ -97,6 +99,35 @@ TEST_CASE("cuda backend: every benchmark is right on the emulated device, and is
     for (char const* const kernel : {"cublaslt", "flash_backward", "flash_decode", "moe_unpermute", "gemm+all_reduce",
                                      "all_to_all", "peer", "graph_node"})
         CHECK(kernels.contains(kernel));
+}
+
+TEST_CASE("cuda backend: products with scales of blocks are there from Blackwell on, and right", "[cuda]") {
+    auto const dtypes = [](Scope const& scope) {
+        std::set<std::string> found;
+        for (Small const& small : small_problems(scope))
+            if (std::string_view(small.bench->name) == "gemm") found.insert(small.problem.dtype);
+        return found;
+    };
+    simt::reset_devices(1);
+    Backend const hopper = cuda_backend(0);
+    CHECK_FALSE(dtypes({.memory_limit = hopper.memory_limit}).contains("mxfp8"));
+    simt::reset_devices(1);
+    simt::set_major(10);
+    Backend const blackwell = cuda_backend(0);
+    Scope const scope{.memory_limit = blackwell.memory_limit};
+    CHECK(dtypes(scope).contains("mxfp8"));
+    CHECK(dtypes(scope).contains("nvfp4"));
+    for (Small const& small : small_problems(scope)) {
+        Problem const& problem = small.problem;
+        if (problem.dtype != "mxfp8" && problem.dtype != "nvfp4") continue;
+        INFO(problem.dtype << sizes_text(problem.shape));
+        CHECK(problem.shape.k % 32 == 0);
+        CHECK(problem.bytes > 0);
+        Prepared const prepared = small.bench->prepare(problem, scope);
+        CHECK(prepared.max_rel_error <= prepared.tolerance);
+        CHECK(prepared.max_rel_error < 0.01);
+    }
+    simt::reset_devices(1);
 }
 
 TEST_CASE("cuda backend: the program lists, measures and writes rows of the device", "[cuda]") {
