@@ -177,7 +177,13 @@ void put_rest(Arguments const& in, CellRow& row, std::vector<std::string>& notes
     if (in.on("cross_entropy_loss_fusion")) notes.emplace_back("cross-entropy-loss-fusion=True");
     if (in.on("moe_enable_deepep") || in.text("moe_flex_dispatcher_backend") == "deepep")
         notes.emplace_back("dispatcher=deepep");
-    if (in.on("optimizer_cpu_offload")) notes.emplace_back("Opt Offl=Y");
+    if (auto const optimizer = in.text("optimizer"); !optimizer.empty() && optimizer != "adam")
+        notes.push_back("optimizer " + optimizer);
+    if (in.on("optimizer_cpu_offload")) {
+        std::string const share = in.text("optimizer_offload_fraction");
+        bool const whole = share.empty() || share == "1.0";
+        notes.push_back(whole ? "optimizer offload" : "optimizer offload of the fraction " + share);
+    }
     if (in.on("enable_cuda_graph") || !in.text("cuda_graph_impl").empty())
         if (in.text("cuda_graph_impl") != "none") notes.push_back("cuda-graph-impl=" + in.text("cuda_graph_impl"));
 }
