@@ -1,6 +1,6 @@
 #include "cost_models/serving/iteration_model.hpp"
 
-#include "cost_models/serving/layer_cost.hpp"
+#include "cost_models/serving/remembered_costs.hpp"
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
@@ -43,11 +43,19 @@ struct Place {
     std::size_t left;
     double share;
 };
-Place place_on(std::vector<double> const& grid, double at) {
+/// @param steps logarithms of the ratios of neighbours
+Place place_on(std::vector<double> const& grid, std::vector<double> const& steps, double at) {
     if (grid.size() == 1 || at <= grid.front()) return {0, 0};
     auto const right = std::upper_bound(grid.begin(), grid.end() - 1, at);
     auto const left = static_cast<std::size_t>(right - grid.begin()) - 1;
-    return {left, std::min(1.0, std::log(at / grid[left]) / std::log(grid[left + 1] / grid[left]))};
+    return {left, std::min(1.0, std::log(at / grid[left]) / steps[left])};
+}
+
+std::vector<double> log_steps(std::vector<double> const& grid) {
+    std::vector<double> out;
+    for (std::size_t i = 0; i + 1 < grid.size(); ++i)
+        out.push_back(std::log(grid[i + 1] / grid[i]));
+    return out;
 }
 
 double seconds(Seconds time) { return time.base(); }
@@ -61,6 +69,13 @@ void check_products(ServingCase const& what) {
         if (format.right <= 2 && device.multiplies(format)) known.emplace_back(format.name);
     throw InputError("--weights: {} has no {} products under {} (it has: {})", device.name, what.plan.weights,
                      what.engine.name, join(known));
+}
+
+ServingCase const& checked(ServingCase const& what) {
+    check_serving_plan(what.model, what.plan);
+    if (auto const fault = split_fault(what.engine, what.plan)) throw InputError("{}", *fault);
+    check_products(what);
+    return what;
 }
 
 double longest_prompt(ModelSpec const& model) {
@@ -81,42 +96,52 @@ IterationTime operator*(double factor, IterationTime time) {
     return time;
 }
 
-double IterationModel::Curve::operator()(double at) const {
-    if (at <= 0) return 0;
+template <std::size_t N>
+void IterationModel::Curves<N>::add(double at, std::array<double, N> const& values) {
+    x.push_back(at);
+    y.push_back(values);
+}
+
+template <std::size_t N>
+std::array<double, N> IterationModel::Curves<N>::operator()(double at) const {
+    if (at <= 0) return {};
     if (at <= x.front()) return y.front();
     auto const right = std::upper_bound(x.begin() + 1, x.end() - 1, at);
     auto const i = static_cast<std::size_t>(right - x.begin());
-    return y[i - 1] + (y[i] - y[i - 1]) * (at - x[i - 1]) / (x[i] - x[i - 1]);
+    std::array<double, N> out;
+    for (std::size_t n = 0; n < N; ++n)
+        out[n] = y[i - 1][n] + (y[i][n] - y[i - 1][n]) * (at - x[i - 1]) / (x[i] - x[i - 1]);
+    return out;
 }
 
-IterationModel::IterationModel(ServingCase const& what) : what_(what) {
-    check_serving_plan(what_.model, what_.plan);
-    if (auto const fault = split_fault(what_.engine, what_.plan)) throw InputError("{}", *fault);
-    check_products(what_);
+IterationModel::IterationModel(ServingCase const& what) : what_(checked(what)) {
+    RememberedCosts costs(what_);
+    tabulate(costs);
+}
+
+IterationModel::IterationModel(ServingCase const& what, RememberedCosts& costs) : what_(checked(what)) {
+    tabulate(costs);
+}
+
+void IterationModel::tabulate(RememberedCosts& costs) {
     memory_ = serving_memory(what_);
     GemmFormat const& format = *find_gemm_format(what_.plan.weights);
     widens_weights_ = format.widens();
     fullest_stage_ = fullest_stage_share(what_);
     last_stage_ = static_cast<double>(stage_layers(what_).back()) / static_cast<double>(what_.model.layer_count());
-    tabulate_tokens();
-    tabulate_head();
-    tabulate_prefill();
-    tabulate_decode();
+    tabulate_tokens(costs);
+    tabulate_head(costs);
+    tabulate_prefill(costs);
+    tabulate_decode(costs);
 }
 
-void IterationModel::tabulate_tokens() {
+void IterationModel::tabulate_tokens(RememberedCosts& costs) {
     double const most =
         static_cast<double>(std::max({what_.plan.max_batched_tokens, what_.plan.max_batch, std::int64_t{2}}));
-    LayerCosts costs(what_);
     for (double const tokens : token_grid(most, longest_prompt(what_.model))) {
-        LayerTime const time = costs.of_tokens(std::llround(tokens));
-        for (auto [curve, value] : {std::pair{&gemm_, time.gemm},
-                                    {&expert_rounding_, time.expert_rounding},
-                                    {&streaming_, time.streaming},
-                                    {&communication_, time.communication}}) {
-            curve->x.push_back(tokens);
-            curve->y.push_back(seconds(value));
-        }
+        LayerTime const& time = costs.of_tokens(std::llround(tokens));
+        of_tokens_.add(tokens, {seconds(time.gemm), seconds(time.streaming), seconds(time.communication)});
+        expert_rounding_.add(tokens, {seconds(time.expert_rounding)});
         gemm_at_peak_ = seconds(time.gemm_at_peak) / tokens;
         rounded_ = time.rounded;
         kernels_ = time.kernels;
@@ -125,43 +150,34 @@ void IterationModel::tabulate_tokens() {
     if (!what_.model.moe) return;
     sharing_groups_ = static_cast<double>(what_.plan.attention_dp);
     for (double const tokens : token_grid(most * sharing_groups_, longest_prompt(what_.model))) {
-        ExpertTime const time = costs.of_experts(tokens);
-        for (auto [curve, value] : {std::pair{&expert_reading_, time.reading}, {&expert_compute_, time.compute}}) {
-            curve->x.push_back(tokens);
-            curve->y.push_back(seconds(value));
-        }
+        ExpertTime const& time = costs.of_experts(tokens);
+        experts_.add(tokens, {seconds(time.reading), seconds(time.compute)});
         expert_floor_ = seconds(time.floor);
     }
 }
 
-void IterationModel::tabulate_head() {
-    LayerCosts costs(what_);
-    for (double const samples : doubling_grid(1, std::max(2.0, static_cast<double>(what_.plan.max_batch)))) {
-        head_.x.push_back(samples);
-        head_.y.push_back(seconds(costs.head(std::llround(samples))));
-    }
+void IterationModel::tabulate_head(RememberedCosts& costs) {
+    for (double const samples : doubling_grid(1, std::max(2.0, static_cast<double>(what_.plan.max_batch))))
+        head_.add(samples, {seconds(costs.head(std::llround(samples)))});
 }
 
-void IterationModel::tabulate_prefill() {
-    LayerCosts costs(what_);
-    prefill_.x.push_back(0);
-    prefill_.y.push_back(0);
+void IterationModel::tabulate_prefill(RememberedCosts& costs) {
+    prefill_.add(0, {0});
     for (double const tokens : doubling_grid(16, longest_prompt(what_.model))) {
-        prefill_.x.push_back(tokens);
         // A longer prompt never takes less: the kernel models round to tiles.
-        prefill_.y.push_back(std::max(prefill_.y.back(), seconds(costs.prompt_attention(std::llround(tokens)))));
+        double const shorter = prefill_.y.back()[0];
+        prefill_.add(tokens, {std::max(shorter, seconds(costs.prompt_attention(std::llround(tokens))))});
     }
 }
 
-void IterationModel::tabulate_decode() {
-    LayerCosts costs(what_);
+void IterationModel::tabulate_decode(RememberedCosts& costs) {
     decode_batches_ = doubling_grid(1, std::max(2.0, static_cast<double>(what_.plan.max_batch)));
     decode_contexts_ = doubling_grid(16, longest_prompt(what_.model));
+    batch_steps_ = log_steps(decode_batches_);
+    context_steps_ = log_steps(decode_contexts_);
     std::size_t const width = decode_contexts_.size();
-    for (double const context : decode_contexts_) {
-        query_products_.x.push_back(context);
-        query_products_.y.push_back(seconds(costs.query_products(std::llround(context))));
-    }
+    for (double const context : decode_contexts_)
+        query_products_.add(context, {seconds(costs.query_products(std::llround(context)))});
     for (double const batch : decode_batches_)
         for (double const context : decode_contexts_) {
             // More to read never takes less: kernels are measured and corrected shape by shape, and some of these fall.
@@ -173,11 +189,11 @@ void IterationModel::tabulate_decode() {
         }
 }
 
-double IterationModel::decode_seconds(double sequences, double context) const {
-    if (sequences <= 0) return 0;
+Seconds IterationModel::decode_attention(double sequences, double context) const {
+    if (sequences <= 0) return {};
     double const mean = std::max(1.0, context / sequences);
-    Place const b = place_on(decode_batches_, sequences);
-    Place const c = place_on(decode_contexts_, mean);
+    Place const b = place_on(decode_batches_, batch_steps_, sequences);
+    Place const c = place_on(decode_contexts_, context_steps_, mean);
     std::size_t const width = decode_contexts_.size();
     auto const at = [&](std::size_t i, std::size_t k) {
         return decode_[std::min(i, decode_batches_.size() - 1) * width + std::min(k, width - 1)];
@@ -186,15 +202,17 @@ double IterationModel::decode_seconds(double sequences, double context) const {
     double const high = (1 - c.share) * at(b.left + 1, c.left) + c.share * at(b.left + 1, c.left + 1);
     double const inside = (1 - b.share) * low + b.share * high;
     // Beyond the grid the cache is read in proportion.
-    return inside * std::max(1.0, mean / decode_contexts_.back()) * std::max(1.0, sequences / decode_batches_.back());
+    return inside * std::max(1.0, mean / decode_contexts_.back()) * std::max(1.0, sequences / decode_batches_.back()) *
+           units::s;
 }
 
 double IterationModel::expert_seconds(double tokens, double elsewhere) const {
     EngineProfile const& engine = what_.engine;
     double const all = sharing_groups_ > 1 ? tokens + elsewhere : tokens;
-    double const reading = expert_reading_(all) * engine.expert_stream_scale.value;
+    auto const [stored, multiplied] = experts_(all);
+    double const reading = stored * engine.expert_stream_scale.value;
     double const unpacking = widens_weights_ ? engine.expert_unpack_scale.value : 1;
-    double const rows = expert_compute_(all) + expert_rounding_(what_.plan.ep > 1 ? tokens : all);
+    double const rows = multiplied + expert_rounding_(what_.plan.ep > 1 ? tokens : all)[0];
     double const compute =
         unpacking * (expert_floor_ + std::max(0.0, rows - expert_floor_) * engine.expert_compute_scale.value);
     return std::cbrt(reading * reading * reading + compute * compute * compute);
@@ -216,26 +234,27 @@ Seconds IterationModel::waiting_for_host(Seconds device, double samples) const {
 
 Seconds IterationModel::prefill_attention(double past, double tokens) const {
     if (tokens <= 0) return {};
-    return std::max(0.0, prefill_(past + tokens) - prefill_(past)) * units::s;
+    return std::max(0.0, prefill_(past + tokens)[0] - prefill_(past)[0]) * units::s;
 }
 
 IterationTime IterationModel::operator()(IterationLoad const& load) const {
     EngineProfile const& engine = what_.engine;
     double const tokens = load.prefill_tokens + load.decodes + load.guesses;
+    auto const [gemm, streaming, communication] = of_tokens_(tokens);
     IterationTime time;
     time.gemm =
-        std::max(gemm_(tokens) * engine.gemm_scale.value, gemm_at_peak_ * tokens * engine.gemm_compute_scale.value) *
-            units::s +
+        std::max(gemm * engine.gemm_scale.value, gemm_at_peak_ * tokens * engine.gemm_compute_scale.value) * units::s +
         rounded_ * engine.rounding_overhead.value;
     if (what_.model.moe) time.gemm += expert_seconds(tokens, load.elsewhere) * units::s;
-    time.streaming = streaming_(tokens) * units::s;
-    time.communication = communication_(tokens) * engine.communication_scale.value * units::s;
-    time.head = head_(load.samples) * engine.gemm_scale.value * units::s;
+    time.streaming = streaming * units::s;
+    time.communication = communication * engine.communication_scale.value * units::s;
+    time.head = head_(load.samples)[0] * engine.gemm_scale.value * units::s;
     time.prefill = load.prefill_attention * engine.prefill_scale.value;
-    double attention = decode_seconds(load.decodes, load.decode_context);
+    double attention =
+        seconds(load.decode_attention ? *load.decode_attention : decode_attention(load.decodes, load.decode_context));
     if (load.guesses > 0 && load.decodes > 0)
         attention = std::max(attention, (load.decodes + load.guesses) *
-                                            query_products_(std::max(1.0, load.decode_context / load.decodes)));
+                                            query_products_(std::max(1.0, load.decode_context / load.decodes))[0]);
     time.decode = attention * engine.decode_scale.value * units::s;
     if (load.prefill_tokens > 0) time.streaming += launching(time.device());
     time.host = waiting_for_host(time.device(), load.samples);

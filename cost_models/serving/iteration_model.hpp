@@ -3,10 +3,15 @@
 #include "core/units.hpp"
 #include "cost_models/serving/serving_memory.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace sextant {
+
+class RememberedCosts;
 
 /// Where the time of one iteration goes; the parts add up to `total()`.
 struct IterationTime {
@@ -33,6 +38,8 @@ struct IterationLoad {
     double decode_context = 0;    ///< tokens in the cache of these, together
     double samples = 0;           ///< sequences that get a token out of this iteration (decodes and finished prompts)
     double elsewhere = 0;         ///< tokens of the other groups, which the experts have in the same iteration
+    /// `IterationModel::decode_attention` of the decodes, where it is known.
+    std::optional<Seconds> decode_attention = std::nullopt;
 };
 
 /// Time of an iteration for any mix of prompt and decode tokens, from tables made once: a call takes well under a
@@ -58,6 +65,9 @@ public:
     /// @throws InputError when the plan does not fit the model (`check_serving_plan`), or the device has no such
     /// format.
     explicit IterationModel(ServingCase const& what);
+    /// The same, for many that differ in the limits of a batch at most.
+    /// @param costs of one of them
+    IterationModel(ServingCase const& what, RememberedCosts& costs);
 
     /// Through all stages: the latency of the iteration.
     [[nodiscard]] IterationTime operator()(IterationLoad const& load) const;
@@ -67,6 +77,8 @@ public:
     [[nodiscard]] Seconds at_slowest_stage(IterationTime const& time) const;
     /// Attention of `tokens` prompt tokens that follow `past` cached ones, over all layers.
     [[nodiscard]] Seconds prefill_attention(double past, double tokens) const;
+    /// The same of `sequences` that decode, with so many tokens in the cache together.
+    [[nodiscard]] Seconds decode_attention(double sequences, double context) const;
 
     /// The same tables under an engine's other constants. @pre its gap between kernels is the same: tables hold it.
     [[nodiscard]] IterationModel with_scales(EngineProfile const& engine) const;
@@ -76,23 +88,26 @@ public:
     [[nodiscard]] ServingMemory const& memory() const { return memory_; }
 
 private:
-    /// Piecewise linear over a rising grid; beyond the last point in proportion to the last slope.
-    struct Curve {
+    /// Piecewise linear over a rising grid that all have; beyond the last point in proportion to the last slope.
+    template <std::size_t N>
+    struct Curves {
         std::vector<double> x;
-        std::vector<double> y;
-        [[nodiscard]] double operator()(double at) const;
+        std::vector<std::array<double, N>> y;
+        void add(double at, std::array<double, N> const& values);
+        [[nodiscard]] std::array<double, N> operator()(double at) const;
     };
-    void tabulate_tokens();
-    void tabulate_head();
+    using Curve = Curves<1>;
+    void tabulate(RememberedCosts& costs);
+    void tabulate_tokens(RememberedCosts& costs);
+    void tabulate_head(RememberedCosts& costs);
     /// @param tokens of the group; those elsewhere count as well, as groups share the experts
     [[nodiscard]] double expert_seconds(double tokens, double elsewhere) const;
     /// What the device waits for launches, beyond the time it works.
     [[nodiscard]] Seconds launching(Seconds device) const;
     /// The same for the scheduler, the preparation of inputs and the handling of outputs.
     [[nodiscard]] Seconds waiting_for_host(Seconds device, double samples) const;
-    void tabulate_prefill();
-    void tabulate_decode();
-    [[nodiscard]] double decode_seconds(double sequences, double context) const;
+    void tabulate_prefill(RememberedCosts& costs);
+    void tabulate_decode(RememberedCosts& costs);
 
     ServingCase what_;
     ServingMemory memory_;
@@ -102,20 +117,19 @@ private:
     double fullest_stage_ = 1;  ///< share of the layers
     double last_stage_ = 1;
     double expert_layers_ = 0;
-    Curve gemm_;                 ///< seconds over tokens, all layers
-    double sharing_groups_ = 1;  ///< attention data-parallel groups whose tokens the same experts have
-    Curve expert_reading_;       ///< over the tokens of all of these
-    Curve expert_compute_;
+    Curves<3> of_tokens_;          ///< products, streaming, communication: seconds over tokens, all layers
+    double sharing_groups_ = 1;    ///< attention data-parallel groups whose tokens the same experts have
+    Curves<2> experts_;            ///< to read and to multiply, over the tokens of all of these
     Curve expert_rounding_;        ///< over those of one
     double expert_floor_ = 0;      ///< seconds of the same with a single row
     bool widens_weights_ = false;  ///< narrow weights, wide products
-    Curve streaming_;
-    Curve communication_;
-    Curve head_;            ///< over sequences that get a token
-    Curve prefill_;         ///< F over the length of a prompt
-    Curve query_products_;  ///< attention's arithmetic of one query, over its context
+    Curve head_;                   ///< over sequences that get a token
+    Curve prefill_;                ///< F over the length of a prompt
+    Curve query_products_;         ///< attention's arithmetic of one query, over its context
     std::vector<double> decode_batches_;
+    std::vector<double> batch_steps_;  ///< logarithms of the ratios of neighbours
     std::vector<double> decode_contexts_;
+    std::vector<double> context_steps_;
     std::vector<double> decode_;  ///< seconds, batch-major
 };
 

@@ -37,15 +37,15 @@ IterationTime full_or_rest(IterationModel const& model, RequestShape const& requ
 
 double attention_groups(IterationModel const& model) { return static_cast<double>(model.what().plan.attention_dp); }
 
-IterationTime with_prompts(IterationModel const& model, RequestShape const& request, double decodes, double prompts,
-                           double elsewhere) {
-    double const fresh = fresh_tokens(request);
-    return model({.prefill_tokens = prompts * fresh,
-                  .prefill_attention = prompts * model.prefill_attention(request.cached, fresh),
-                  .decodes = decodes,
-                  .decode_context = decodes * mean_context(request),
-                  .samples = decodes + std::min(1.0, prompts),
-                  .elsewhere = elsewhere});
+IterationTime with_prompts(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
+                           double prompts, double elsewhere) {
+    return model({.prefill_tokens = prompts * fresh_tokens(request),
+                  .prefill_attention = prompts * mix.prompt_attention,
+                  .decodes = mix.beside,
+                  .decode_context = mix.beside * mean_context(request),
+                  .samples = mix.beside + std::min(1.0, prompts),
+                  .elsewhere = elsewhere,
+                  .decode_attention = mix.beside > 0 ? mix.decode_attention : Seconds{}});
 }
 
 double carrying_of(PromptMix const& mix, double share) { return mix.apart ? share / (1 + share) : share; }
@@ -54,7 +54,7 @@ double carrying_of(PromptMix const& mix) { return carrying_of(mix, mix.share); }
 
 IterationTime beside_others(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
                             double prompts, double elsewhere) {
-    IterationTime const time = with_prompts(model, request, mix.beside, prompts, elsewhere);
+    IterationTime const time = with_prompts(model, request, mix, prompts, elsewhere);
     bool const others_decode = mix.apart && attention_groups(model) > 1;
     return others_decode && mix.plain.total() > time.total() ? mix.plain : time;
 }

@@ -13,8 +13,8 @@ double attention_groups(IterationModel const& model);
 
 /// An iteration of one group with so many prompts.
 /// @param elsewhere tokens of the other attention data-parallel groups
-IterationTime with_prompts(IterationModel const& model, RequestShape const& request, double decodes, double prompts,
-                           double elsewhere);
+IterationTime with_prompts(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
+                           double prompts, double elsewhere);
 
 /// Share of the iterations that carry prompts of one group, where `share` are for each step of its decodes.
 double carrying_of(PromptMix const& mix, double share);

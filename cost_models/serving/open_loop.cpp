@@ -45,7 +45,8 @@ public:
           rate_(std::max(rate, fewest * capacity)),
           capacity_(capacity),
           groups_(groups_of(model)),
-          places_(groups_ * most_requests(model, request)) {}
+          places_(groups_ * most_requests(model, request)),
+          first_share_(share_of(held_at(1, 1 - 1 / request.output))) {}
 
     [[nodiscard]] ServingEstimate estimate() const {
         double const loops = share_of_loops();
@@ -53,7 +54,7 @@ public:
         Occupied const few = loops > 0 && loops < 1 ? as_loops() : all;
         auto const between = [&](auto const& a, auto const& b) { return a + loops * (b - a); };
         double const requests = between(all.batch.mean, few.batch.mean);
-        Held const held = held_at(requests, share_of(held_at(requests, first_share())));
+        Held const held = held_at(requests, share_of(held_at(requests, first_share_)));
         ServingEstimate out = estimate_at(model_, request_, held.decodes, held.prompts.mix);
         if (request_.has_later_tokens()) {
             out.tpot = std::max(held.prompts.mix.plain.total(), between(all.tpot, few.tpot));
@@ -104,7 +105,7 @@ private:
     /// n requests in the batch meet prompts that come at random, whatever n is.
     [[nodiscard]] Occupied as_random_prompts() const {
         // Batches are asked for in rising order: each begins with what was found of the one before.
-        double share = first_share();
+        double share = first_share_;
         Occupied out;
         out.batch = batch_occupancy(rate_, places_, [&](double requests) {
             if (requests >= places_) return capacity_;
@@ -137,8 +138,6 @@ private:
         return decoding / (decoding + mix.chunks * mix.mixed.total());
     }
 
-    [[nodiscard]] double first_share() const { return share_of(held_at(1, 1 - 1 / request_.output)); }
-
     /// Share of its time that a stage works.
     [[nodiscard]] double working(BatchOccupancy const& batch) const {
         double share = 0;
@@ -150,6 +149,7 @@ private:
     IterationModel const& model_;
     RequestShape const& request_;
     double asked_, rate_, capacity_, groups_, places_;
+    double first_share_;  ///< of its time that a request by itself decodes
 };
 
 /// More comes than can be served: the figures of the full replica.

@@ -51,39 +51,42 @@ PipelinePace::PipelinePace(double others, PromptNumbers const& numbers, double o
     double one = 0;
     double all = 0;
     double rest = 0;
-    for (auto const& [n, upto] : distribution(numbers)) {
+    std::vector<std::pair<double, double>> const numbered = distribution(numbers);
+    iterations_.reserve(numbered.size());
+    for (auto const& [n, upto] : numbered) {
         StagedTime const t = time(n);
         double const of_own = numbers.none < 1 ? 1 - (1 - upto) * (1 - own_none) / (1 - numbers.none) : 1;
         double const of_rest = std::pow(upto, others);
         double const of_all = of_own * of_rest;
-        own_.push_back({of_own - one, t});
-        slowest_.push_back({of_all - all, t});
-        slowest_other_.push_back({of_rest - rest, t});
+        Seconds const stages = batches_ * t.stage;
+        iterations_.push_back({.own = of_own - one,
+                               .slowest = of_all - all,
+                               .slowest_other = of_rest - rest,
+                               .stages = stages,
+                               .time = std::max(t.total, stages)});
         one = of_own;
         all = of_all;
         rest = of_rest;
     }
 }
 
-Seconds PipelinePace::undisturbed(StagedTime const& t) const { return std::max(t.total, batches_ * t.stage); }
-
-Seconds PipelinePace::mean_of(Iterations const& iterations) const {
+Seconds PipelinePace::mean_of(double Iteration::*probability) const {
     Seconds sum{};
-    for (Iteration const& i : iterations)
-        sum += i.probability * undisturbed(i.time);
+    for (Iteration const& i : iterations_)
+        sum += i.*probability * i.time;
     return sum;
 }
 
-Seconds PipelinePace::mean() const { return mean_of(slowest_); }
+Seconds PipelinePace::mean() const { return mean_of(&Iteration::slowest); }
 
-double PipelinePace::own_pace() const { return own_.empty() ? 1 : mean_of(own_) / mean(); }
+double PipelinePace::own_pace() const { return iterations_.empty() ? 1 : mean_of(&Iteration::own) / mean(); }
 
 Seconds PipelinePace::step(StagedTime const& alone) const {
-    Seconds const own = undisturbed(alone);
-    if (slowest_other_.empty()) return own;
+    Seconds const own = std::max(alone.total, batches_ * alone.stage);
+    if (iterations_.empty()) return own;
     Seconds sum{};
-    for (Iteration const& i : slowest_other_)
-        sum += i.probability * std::max(own, batches_ * i.time.stage);
+    for (Iteration const& i : iterations_)
+        sum += i.slowest_other * std::max(own, i.stages);
     return sum;
 }
 

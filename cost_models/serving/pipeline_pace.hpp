@@ -44,16 +44,18 @@ public:
     [[nodiscard]] double own_pace() const;
 
 private:
+    /// With so many prompts, and how probable it is.
     struct Iteration {
-        double probability = 0;
-        StagedTime time;
+        double own = 0;            ///< of the batch looked at
+        double slowest = 0;        ///< of all batches the one with the most
+        double slowest_other = 0;  ///< of the others
+        Seconds stages;            ///< the slowest stage, once for each batch
+        Seconds time;              ///< not disturbed by any other
     };
-    using Iterations = std::vector<Iteration>;
-    [[nodiscard]] Seconds undisturbed(StagedTime const& t) const;
-    [[nodiscard]] Seconds mean_of(Iterations const& iterations) const;
+    [[nodiscard]] Seconds mean_of(double Iteration::*probability) const;
 
     double batches_ = 1;
-    Iterations own_, slowest_other_, slowest_;
+    std::vector<Iteration> iterations_;
 };
 
 }  // namespace sextant

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 namespace sextant {
@@ -30,10 +31,13 @@ PromptMix mix_without(IterationModel const& model, RequestShape const& request, 
         mix.most = room / fresh;
     }
     mix.beside = mix.apart ? 0 : decodes;
+    mix.prompt_attention = model.prefill_attention(request.cached, fresh);
+    mix.decode_attention = model.decode_attention(decodes, decodes * mean_context(request));
     mix.plain = model({.decodes = decodes,
                        .decode_context = decodes * mean_context(request),
                        .samples = decodes,
-                       .elsewhere = (attention_groups(model) - 1) * decodes});
+                       .elsewhere = (attention_groups(model) - 1) * decodes,
+                       .decode_attention = mix.decode_attention});
     return mix;
 }
 
@@ -117,22 +121,39 @@ IterationTime iteration_with(IterationModel const& model, RequestShape const& re
     return step_with(model, request, mix, prompts, carrying_of(mix));
 }
 
-/// Seconds of iterations with `numbers` of prompts, of all groups or of one.
+/// Whether an iteration with so many prompts is the same however often others have some.
+bool alike_beside_others(IterationModel const& model, PromptMix const& mix) {
+    return attention_groups(model) == pooled_groups(model, mix);
+}
+
+/// Iterations with `numbers` of prompts, of all groups or of one; of none the plain one.
+std::vector<StagedTime> iterations_with(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
+                                        std::vector<double> const& numbers) {
+    std::vector<StagedTime> out{staged(model, mix.plain)};
+    out.reserve(numbers.size());
+    for (std::size_t i = 1; i < numbers.size(); ++i)
+        out.push_back(staged(model, iteration_with(model, request, mix, numbers[i])));
+    return out;
+}
+
+/// Seconds of these.
 std::vector<double> iteration_seconds(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
-                                      std::vector<double> const& numbers, PipelinePace const& pace) {
-    Seconds const none = pooled_groups(model, mix) > 1 ? pace.step(staged(model, mix.plain))
+                                      std::vector<StagedTime> const& iterations, PipelinePace const& pace) {
+    Seconds const none = pooled_groups(model, mix) > 1 ? pace.step(iterations.front())
                                                        : without_own(model, request, mix, carrying_of(mix), pace);
     std::vector<double> out{none / units::s};
-    for (std::size_t i = 1; i < numbers.size(); ++i)
-        out.push_back(pace.step(staged(model, iteration_with(model, request, mix, numbers[i]))) / units::s);
+    out.reserve(iterations.size());
+    for (std::size_t i = 1; i < iterations.size(); ++i)
+        out.push_back(pace.step(iterations[i]) / units::s);
     return out;
 }
 
 /// The batches of a pipeline, over which sequences are spread evenly.
 /// @param prompts in an iteration of one that has any, of all groups or of one
 /// @param met share of the iterations of a request that have prompts of others of its batch
+/// @param one an iteration with one prompt, or the most if that is less, where it is known
 PipelinePace pace_of(IterationModel const& model, RequestShape const& request, PromptMix const& mix, double prompts,
-                     double met) {
+                     double met, std::optional<StagedTime> const& one = {}) {
     double const stages = stages_of(model);
     if (stages == 1) return {};
     double const sequences = mix.decodes * stages * attention_groups(model);
@@ -147,7 +168,7 @@ PipelinePace pace_of(IterationModel const& model, RequestShape const& request, P
             {.none = 1 - std::min(1.0, mix.any), .prompts = carried, .most = most < 1 ? carried : most},
             1 - std::min(1.0, met),
             staged(model, mix.plain),
-            with(some),
+            one ? std::pair(some, *one) : with(some),
             with(many)};
 }
 
@@ -295,9 +316,10 @@ Seconds rest_in_loop(IterationModel const& model, PromptMix const& mix) {
 }
 
 double prompt_rate(IterationModel const& model, RequestShape const& request, double places) {
-    double const prompts = std::min(std::max(1.0, places), mix_without(model, request, 0).most);
+    PromptMix const mix = mix_without(model, request, 0);
+    double const prompts = std::min(std::max(1.0, places), mix.most);
     double const elsewhere = (attention_groups(model) - 1) * prompts * fresh_tokens(request);
-    IterationTime const time = with_prompts(model, request, 0, prompts, elsewhere);
+    IterationTime const time = with_prompts(model, request, mix, prompts, elsewhere);
     double const batches = stages_of(model) * std::min(1.0, places);  // of a pipeline, that work
     return std::min(1.0, places) * prompts /
            (std::max(time.total(), batches * model.at_slowest_stage(time)) / units::s);
@@ -316,14 +338,21 @@ RandomPrompts random_prompts(IterationModel const& model, RequestShape const& re
     double const pool = pooled_groups(model, mix);
     double const arriving = pool * rate;
     PromptIterations steps{.prompts = numbers_of_prompts(mix.most * pool), .seconds = {}};
+    std::vector<StagedTime> iterations = iterations_with(model, request, mix, steps.prompts);
+    std::optional<StagedTime> one;
+    if (alike_beside_others(model, mix)) {
+        auto const at = std::find(steps.prompts.begin(), steps.prompts.end(), std::min(1.0, steps.most()));
+        one = iterations[static_cast<std::size_t>(at - steps.prompts.begin())];
+    }
     PipelinePace pace;
     PromptQueue queue;
     // What other batches of a pipeline do in between, and other groups meanwhile, follows from the mix.
     for (int round = 0; round < (stages > 1 || groups > pool ? 3 : 1); ++round) {
-        steps.seconds = iteration_seconds(model, request, mix, steps.prompts, pace);
+        if (round > 0 && !one) iterations = iterations_with(model, request, mix, steps.prompts);
+        steps.seconds = iteration_seconds(model, request, mix, iterations, pace);
         queue = prompt_queue(steps, std::min(arriving, busiest * steps.most() / steps.seconds.back()), idle);
         set_prompts(model, request, queue, mix);
-        pace = pace_of(model, request, mix, queue.prompts / queue.carrying, mix.any);
+        pace = pace_of(model, request, mix, queue.prompts / queue.carrying, mix.any, one);
     }
     mix.own_pace = pace.own_pace();
     Seconds const full = steps.seconds.back() * units::s;

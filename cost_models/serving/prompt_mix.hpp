@@ -7,11 +7,13 @@ namespace sextant {
 /// How prompts and decodes share the iterations of a group.
 struct PromptMix {
     double decodes = 0;
-    double chunks = 1;   ///< iterations that one prompt needs, less of one that it shares with the next
-    double prompts = 1;  ///< in an iteration that carries any, at least a chunk of one
-    double most = 1;     ///< of them, as many as the token limit takes (a fraction: chunks of one)
-    double share = 0;    ///< iterations with prompt tokens for each step of the decodes
-    double beside = 0;   ///< decodes of these: none where the engine's prompts go first
+    double chunks = 1;         ///< iterations that one prompt needs, less of one that it shares with the next
+    double prompts = 1;        ///< in an iteration that carries any, at least a chunk of one
+    double most = 1;           ///< of them, as many as the token limit takes (a fraction: chunks of one)
+    double share = 0;          ///< iterations with prompt tokens for each step of the decodes
+    double beside = 0;         ///< decodes of these: none where the engine's prompts go first
+    Seconds prompt_attention;  ///< of a prompt by itself, and of the decodes: what every iteration with them has
+    Seconds decode_attention;
     IterationTime plain;
     IterationTime mixed;    ///< of these
     double any = 0;         ///< share of the iterations with prompts of any attention data-parallel group

@@ -144,6 +144,21 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
     return out;
 }
 
+bool alike(ServeCandidate const& a, ServeCandidate const& b) {
+    ServingPlan with_limits = a.plan;
+    with_limits.max_batch = b.plan.max_batch;
+    with_limits.max_batched_tokens = b.plan.max_batched_tokens;
+    return a.machine == b.machine && with_limits == b.plan;
+}
+
+std::vector<std::size_t> alike_runs(std::vector<ServeCandidate> const& all) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (i == 0 || !alike(all[i - 1], all[i])) out.push_back(i);
+    out.push_back(all.size());
+    return out;
+}
+
 void check_given_splits(ServeQuestion const& q) {
     for (std::int64_t const tp : q.tensor)
         check_split(q, {.tp = tp, .pp = 1, .groups = 1, .ep = 1});

@@ -14,6 +14,11 @@ namespace sextant {
 /// ranks. Values that the question gives are taken as they are.
 std::vector<ServeCandidate> serve_candidates(ServeQuestion const& question);
 
+/// Whether two deployments differ in the limits of a batch at most.
+bool alike(ServeCandidate const& a, ServeCandidate const& b);
+/// Where runs of candidates that are alike begin, and the end of the last.
+std::vector<std::size_t> alike_runs(std::vector<ServeCandidate> const& all);
+
 /// @throws InputError: values of tp, pp or attention-dp that the model does not allow.
 void check_given_splits(ServeQuestion const& question);
 

@@ -4,6 +4,7 @@
 #include "core/parallel_for.hpp"
 #include "core/quantile.hpp"
 #include "core/random_stream.hpp"
+#include "cost_models/serving/remembered_costs.hpp"
 #include "planner/serving/serve_candidates.hpp"
 #include "planner/serving/serve_trials.hpp"
 
@@ -155,7 +156,8 @@ double long_prompt(ServeQuestion const& q) {
 }
 
 /// @param longest `long_prompt`
-Verdict judge(ServeQuestion const& q, ServeCandidate& c, double longest) {
+/// @param costs of candidates that differ in the limits of a batch at most, if there are any yet
+Verdict judge(ServeQuestion const& q, ServeCandidate& c, double longest, std::optional<RememberedCosts>& costs) {
     Verdict v;
     v.rejected = too_inaccurate(q, c.plan);
     if (!v.rejected.empty()) return v;
@@ -184,7 +186,8 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c, double longest) {
         v.rejected = "has no room for the longest recorded request";
         return v;
     }
-    IterationModel const model(what);
+    if (!costs) costs.emplace(what);
+    IterationModel const model(what, *costs);
     double const capacity = serving_capacity(model, request);
     ServingEstimate const alone = open_loop(model, request, trickle * capacity, capacity);
     v.ttft = alone.ttft.total();
@@ -258,12 +261,16 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
     answer.enumerated = static_cast<std::int64_t>(all.size());
     std::vector<Verdict> verdicts(all.size());
     double const longest = long_prompt(q);
-    parallel_for(static_cast<std::int64_t>(all.size()), q.threads, [&](std::int64_t i) {
-        auto const at = static_cast<std::size_t>(i);
-        if (is_stopped(q))
-            verdicts[at].rejected = "not looked at";
-        else
-            verdicts[at] = judge(q, all[at], longest);
+    std::vector<std::size_t> const runs = alike_runs(all);
+    parallel_for(static_cast<std::int64_t>(runs.size()) - 1, q.threads, [&](std::int64_t i) {
+        auto const run = static_cast<std::size_t>(i);
+        std::optional<RememberedCosts> costs;
+        for (std::size_t at = runs[run]; at < runs[run + 1]; ++at) {
+            if (is_stopped(q))
+                verdicts[at].rejected = "not looked at";
+            else
+                verdicts[at] = judge(q, all[at], longest, costs);
+        }
     });
     std::vector<FrontierPoint> points;
     std::vector<ServeCandidate> open;
@@ -287,14 +294,6 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
                std::pair(cost_of(q, b, b.likely_replicas), b.at_bound.tpot.base());
     });
     return open;
-}
-
-/// Whether two deployments differ in the limits of a batch at most.
-bool alike(ServeCandidate const& a, ServeCandidate const& b) {
-    ServingPlan with_limits = a.plan;
-    with_limits.max_batch = b.plan.max_batch;
-    with_limits.max_batched_tokens = b.plan.max_batched_tokens;
-    return a.machine == b.machine && with_limits == b.plan;
 }
 
 /// Whether `c` differs from a simulated deployment only in limits that this never met: then it does the same.
