@@ -77,8 +77,8 @@ TEST_CASE("export serve: vLLM takes requests as long as the model, or as the cac
 
     ScratchFolder const folder("export_serve_length");
     std::string const file = folder.path("serve.json");
-    REQUIRE(run_sextant({"serve", "plan", "--model", "llama-3.1-8b", "--cluster", "l4-pcie", "--rate", "0.05",
-                         "--prompt", "1000", "--output-tokens", "200", "--format", "json", "--output", file})
+    REQUIRE(run_sextant({"serve", "plan", "--model", "llama-3.1-8b", "--cluster", "l4-pcie", "--rate", "0.05", "--pp",
+                         "1", "--prompt", "1000", "--output-tokens", "200", "--format", "json", "--output", file})
                 .code == 0);
     CHECK_THAT(text(serve({"--plan", file, "--model", "llama-3.1-8b", "--cluster", "l4-pcie", "--tp", "1", "--kv-cache",
                            "bf16", "--weights", "bf16", "--max-batch", "256", "--max-batched-tokens", "8192"})),

@@ -245,10 +245,11 @@ TEST_CASE("serve: requests go as far as the scaled positions of a config, or --c
                        "--prompt", "60000", "--context", "65536"})
               .code == 0);
     // The engine gets it as its longest request.
-    std::string const deployment = folder.file(
-        "deployment.json", run_sextant({"serve", "plan", "-m", plain, "-c", "h100-sxm", "--rate", "1", "--requests",
-                                        "500", "--context", "65536", "--prompt", "60000", "--format", "json"})
-                               .out);
+    std::string const deployment =
+        folder.file("deployment.json",
+                    run_sextant({"serve", "plan", "-m", plain, "-c", "h100-sxm", "--rate", "1", "--requests", "500",
+                                 "--pp", "1", "--context", "65536", "--prompt", "60000", "--format", "json"})
+                        .out);
     for (auto const& [engine, option] :
          {std::pair{"vllm", "--max-model-len 65536"}, std::pair{"sglang", "--context-length 65536"},
           std::pair{"tensorrt-llm", "--max_seq_len 65536"}}) {
@@ -285,7 +286,7 @@ TEST_CASE("serve: shares may be per cents, tokens multiples of 1,024", "[serve]"
           report(simulate({"--warmup", "0.2", "--prompt", "1024", "--speculate", "2", "--acceptance", "0.7"})));
     check_refused(simulate({"--prompt", "lognormal:8K,1"}), "--prompt", "8Ki");
     auto const plan = [&](Arguments const& more) {
-        return Arguments{"serve", "plan", "--rate", "2", "--requests", "500"} + load + more;
+        return Arguments{"serve", "plan", "--rate", "2", "--requests", "500", "--pp", "1"} + load + more;
     };
     CHECK(report(plan({"--share", "95%", "--max-error", "10%"})) ==
           report(plan({"--share", "0.95", "--max-error", "0.1"})));
@@ -294,7 +295,7 @@ TEST_CASE("serve: shares may be per cents, tokens multiples of 1,024", "[serve]"
 
 TEST_CASE("serve plan: lengths stand in the JSON as the options spell them", "[serve]") {
     Json const j = report({"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "2", "--requests", "500",
-                           "--prompt", "lognormal:3000,1", "--output-tokens", "uniform:100-300"});
+                           "--pp", "1", "--prompt", "lognormal:3000,1", "--output-tokens", "uniform:100-300"});
     CHECK(j.at("prompt") == "lognormal:3000,1");
     CHECK(j.at("output") == "uniform:100-300");
     CHECK(run_sextant({"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "2", "--count", "50",
@@ -314,7 +315,7 @@ TEST_CASE("serve plan: a checkpoint as it was released is not rejected for what 
     CHECK(best.at("plan").at("weights_stored") == "mxfp4");
     CHECK(best.at("error").get<double>() < 0.01);
     Json const quantised = answer({"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "2", "--requests",
-                                   "500", "--weights", "fp4,int4-weights", "--max-error", "0.1"});
+                                   "500", "--pp", "1", "--weights", "fp4,int4-weights", "--max-error", "0.1"});
     CHECK_THAT(quantised.at("counts").at("rejected").dump(), contains("int4-weights weights: output error 17 %"));
     CHECK(quantised.at("candidates").at(0).at("plan").at("weights_stored") == "fp4");
     CHECK(quantised.at("candidates").at(0).at("error").get<double>() == Approx(0.095).epsilon(0.05));

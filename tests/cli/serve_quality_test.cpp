@@ -162,8 +162,9 @@ TEST_CASE("serve estimate: says what a narrow format costs, and nothing where no
 }
 
 TEST_CASE("serve plan: formats above --max-error are dropped and counted", "[quality][long]") {
-    Arguments const base{"serve",  "plan", "--model",   "llama-3.1-8b",          "--cluster",  "h100-sxm",
-                         "--rate", "5",    "--weights", "bf16,fp8,int4-weights", "--kv-cache", "bf16,int4"};
+    Arguments const base{"serve",      "plan",      "--model", "llama-3.1-8b", "--cluster",
+                         "h100-sxm",   "--rate",    "5",       "--weights",    "bf16,fp8,int4-weights",
+                         "--kv-cache", "bf16,int4", "--pp",    "1,2"};
     Json const all = report(base);
     Json const strict = report(base + Arguments{"--max-error", "0.05"});
     CHECK(strict.at("counts").at("enumerated") == all.at("counts").at("enumerated"));

@@ -428,8 +428,8 @@ TEST_CASE("serve plan: a trace is the load, and what it says is not to be said a
     for (int i = 0; i < 600; ++i)
         text += fmt::format("{},{},{}\n", 0.25 * i, 200 + 100 * (i % 9), 40 + 20 * (i % 4));
     std::string const file = folder.file("t.csv", text);
-    std::vector<std::string> const call{"serve",    "plan",   "--model", "llama-3.1-8b", "--cluster",
-                                        "h100-sxm", "--tpot", "40ms",    "--trace",      file};
+    std::vector<std::string> const call{"serve",  "plan", "--model", "llama-3.1-8b", "--cluster", "h100-sxm",
+                                        "--tpot", "40ms", "--trace", file,           "--pp",      "1"};
     auto const with = [&](std::vector<std::string> const& more) {
         std::vector<std::string> all = call;
         all.insert(all.end(), more.begin(), more.end());

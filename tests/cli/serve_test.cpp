@@ -188,7 +188,7 @@ TEST_CASE("serve estimate: wrong questions are refused in one line") {
 
 TEST_CASE("serve plan: an answer in every format, code 1 when no size keeps the objectives", "[long]") {
     Arguments const base{"serve",  "plan", "--model",    "llama-3.1-8b", "--cluster", "h100-sxm,l40s-pcie",
-                         "--rate", "8",    "--requests", "600"};
+                         "--rate", "8",    "--requests", "600",          "--pp",      "1,2"};
     for (char const* format : {"text", "json", "csv", "markdown"}) {
         Arguments arguments = base;
         arguments.insert(arguments.end(), {"--ttft", "1s", "--tpot", "60ms", "--format", format});
@@ -290,7 +290,7 @@ TEST_CASE("serve: weights are as the checkpoint is where none are given, and the
     CHECK_THAT(run_sextant(deepseek).out, contains("weights fp8-block as the checkpoint is"));
     CHECK_THAT(run_sextant(deepseek + Arguments{"--weights", "fp8-block"}).out, !contains("as the checkpoint is"));
     RunResult const planned = run_sextant({"serve", "plan", "--model", "deepseek-v3", "--cluster", "h200-sxm", "--rate",
-                                           "1", "--requests", "500", "--top", "1"});
+                                           "1", "--requests", "500", "--top", "1", "--pp", "1,2"});
     CHECK_THAT(planned.out, contains("weights fp8-block, as the checkpoint is"));
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("the usual columns of a command are values that its report has") {
         "scaling predict --params 1B --axis tokens=1e12", "scaling optimum --axis flops=1e21",
         "serve estimate --model llama-3.1-8b -c h100-sxm --axis tp=1",
         "serve simulate --model llama-3.1-8b -c h100-sxm --count 20 --axis rate=1",
-        "serve plan --model llama-3.1-8b -c h100-sxm --ttft 2s --tpot 50ms --axis rate=1",
+        "serve plan --model llama-3.1-8b -c h100-sxm --pp 1 --ttft 2s --tpot 50ms --axis rate=1",
         "collective -c h100-sxm --algorithm ring --axis gpus=8", "models show gpt2 --axis seq=512");
     CsvTable const table = rows(Arguments{"sweep"} + words_of(question));
     CAPTURE(question, cell(table, 0, "reason"));
