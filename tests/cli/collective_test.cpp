@@ -155,7 +155,7 @@ TEST_CASE("collective: when no algorithm can run, the answer is no", "[INV-11]")
     CHECK_THAT(result.out, contains("not possible") && contains("full domains are needed"));
 }
 
-TEST_CASE("collective: what takes long to simulate is left out unless it is asked for by name", "[INV-11]") {
+TEST_CASE("collective: what takes long to simulate is left out unless it is asked for by name", "[INV-11][long]") {
     Arguments const large{"collective", "-c", "tpu-v5p", "-n", "512", "--kind", "all-to-all"};
     RunResult const result = run_sextant(large);
     CHECK(result.code == 0);

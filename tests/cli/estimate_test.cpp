@@ -168,7 +168,7 @@ TEST_CASE("estimate --explain adds the reasons and every assumed value", "[INV-1
     }
 }
 
-TEST_CASE("text reports of plans stay within 110 columns", "[INV-12]") {
+TEST_CASE("text reports of plans stay within 110 columns", "[INV-12][long]") {
     for (Arguments const& arguments :
          {gpt3 + Arguments{"--explain"}, Arguments{"plan", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "64"},
           Arguments{"plan", "-m", "deepseek-v3", "-c", "h100-sxm", "-n", "2048", "--global-batch", "15360"},

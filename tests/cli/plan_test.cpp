@@ -84,7 +84,7 @@ TEST_CASE("plan --format json has the keys that other programs read", "[INV-26]"
     CHECK(misfit.at("peak_bytes") > json.at("candidates")[0].at("report").at("memory").at("usable_bytes"));
 }
 
-TEST_CASE("plan and estimate say the same of the same plan", "[INV-12]") {
+TEST_CASE("plan and estimate say the same of the same plan", "[INV-12][long]") {
     for (Arguments const& question : {seventy, seventy + Arguments{"--space", "full"},
                                       Arguments{"plan", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "32", "--seq",
                                                 "4096", "--global-batch", "256"}}) {
@@ -104,7 +104,7 @@ TEST_CASE("plan and estimate say the same of the same plan", "[INV-12]") {
     }
 }
 
-TEST_CASE("plan prints the same bytes with any number of threads, and each time", "[INV-12]") {
+TEST_CASE("plan prints the same bytes with any number of threads, and each time", "[INV-12][long]") {
     for (char const* format : {"text", "json", "csv", "markdown"}) {
         Arguments const question = seventy + Arguments{"--format", format, "--every-plan", "--top", "40"};
         std::string const alone = run_sextant(question + Arguments{"--threads", "1"}).out;
@@ -153,7 +153,7 @@ TEST_CASE("plan: objectives rank by what they say, over several numbers of accel
     CHECK(tokens.at("million_tokens_cost_usd") == cost.at("million_tokens_cost_usd"));
 }
 
-TEST_CASE("plan: the full space has the standard answer or a better one", "[INV-26]") {
+TEST_CASE("plan: the full space has the standard answer or a better one", "[INV-26][long]") {
     Json const standard = answer(seventy);
     Json const full = answer(seventy + Arguments{"--space", "full"});
     CHECK(full.at("counts").at("enumerated") > standard.at("counts").at("enumerated"));
