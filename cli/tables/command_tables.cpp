@@ -50,8 +50,11 @@ int tables(Options const& o, CommandContext& context) {
     if (o.threads < 0 || o.threads > 1024)
         throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
     Format const format = o.format.format();
+    std::vector<std::string> const names = chosen_names(o);
+    if (format == Format::csv && o.folder.empty() && names.size() != 1)
+        throw InputError("--format csv: one table at a time (such as 'sextant tables training'), or --output FOLDER");
     std::vector<ReferenceTable> made;
-    for (std::string const& name : chosen_names(o))
+    for (std::string const& name : names)
         made.push_back(reference_table(name, static_cast<unsigned>(o.threads)));
     if (!o.folder.empty()) {
         std::error_code failure;
@@ -64,8 +67,6 @@ int tables(Options const& o, CommandContext& context) {
         if (o.names.empty()) write_text_file(o.folder + "/README.md", overview(made));
         return exit_code::done;
     }
-    if (format == Format::csv && made.size() != 1)
-        throw InputError("--format csv: one table at a time (such as 'sextant tables training'), or --output FOLDER");
     std::string report;
     for (ReferenceTable const& table : made) {
         if (!report.empty()) report += "\n";
