@@ -24,7 +24,8 @@ std::vector<Arguments> const& priced_questions() {
         {"run-plan", "-m", "llama-3.1-8b", "--tokens", "10B", "-c", "h100-sxm", "-n", "8"},
         {"serve", "estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm"},
         {"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "1", "--count", "60"},
-        {"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "1", "--tpot", "40ms", "--requests", "500"},
+        {"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "1", "--pp", "1", "--tpot", "40ms",
+         "--requests", "500"},
         {"serve", "quality", "-m", "llama-3.1-8b", "-c", "h100-sxm"},
         {"scaling", "predict", "--params", "1B", "--tokens", "10B", "-c", "h100-sxm", "--mfu", "0.4"},
     };

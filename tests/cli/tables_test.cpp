@@ -12,11 +12,18 @@
 
 namespace {
 
-/// Rows of a CSV report by column name.
-std::vector<std::map<std::string, std::string>> rows_of(std::string const& name) {
-    auto const result = run_sextant({"tables", name, "--format", "csv"});
+/// A table as CSV, by one thread. Each is made once, whichever cases read it.
+std::string const& csv_of(std::string const& name) {
+    static std::map<std::string, std::string> known;
+    if (auto const found = known.find(name); found != known.end()) return found->second;
+    RunResult const result = run_sextant({"tables", name, "--format", "csv", "--threads", "1"});
     REQUIRE(result.code == 0);
-    std::istringstream in(result.out);
+    return known[name] = result.out;
+}
+
+/// Its rows by column name.
+std::vector<std::map<std::string, std::string>> rows_of(std::string const& name) {
+    std::istringstream in(csv_of(name));
     std::vector<std::map<std::string, std::string>> rows;
     std::vector<std::string> header;
     for (std::string line; std::getline(in, line);) {
@@ -91,8 +98,7 @@ TEST_CASE("training table: a row is what plan answers to the same question, whet
 }
 
 TEST_CASE("training table: the same for any number of threads", "[long]") {
-    CHECK(run_sextant({"tables", "training", "--threads", "1"}).out ==
-          run_sextant({"tables", "training", "--threads", "3"}).out);
+    CHECK(csv_of("training") == run_sextant({"tables", "training", "--format", "csv", "--threads", "3"}).out);
 }
 
 TEST_CASE("schedules table: interleaving shortens the bubble and GPipe holds the most activations") {
