@@ -2185,6 +2185,7 @@ class _CalibrateImport(Command):
         from_: Value | None = None,
         device: Value | None = None,
         source: Value | None = None,
+        set: Value | None = None,
         config: File | None = None,
         progress: Callable[[str], Any] | None = None,
     ) -> str:
@@ -2194,6 +2195,7 @@ class _CalibrateImport(Command):
             from_: the format, where it is not to be told from the file
             device: the accelerator, where the rows do not say it or say it wrong
             source: what stands in source_ref (default: the format and what the file says)
+            set: a cell of the rows of training steps or served loads that the log does not say, or says wrong, such as gpus_per_node=8; may be repeated
             config: take options from this TOML file (gpus = 64); those given here win
         """
 
