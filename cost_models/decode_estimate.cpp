@@ -95,6 +95,22 @@ Seconds least_of_larger(DecodeAttention const& shape, Seconds least, DecodeKerne
     return least;
 }
 
+/// An estimate of kernels that nobody measured: no quicker than the arithmetic at the rate that attention reaches.
+void keep_above_arithmetic(KernelEstimate& out, double flops, AcceleratorProfile const& accelerator) {
+    double const rate = accelerator.peak_of(two_byte_precision(accelerator)).value.base() *
+                        accelerator.attention_forward_efficiency.value;
+    out.time = std::max(out.time, flops / rate * units::s);
+    out.factors = assumed_kernel_factors;
+    keep_above(out, out.least);
+    if (out.support != KernelSupport::assumed) out.support = KernelSupport::by_class;
+}
+
+/// The same with a cache of two bytes an element, where it is narrower.
+DecodeAttention in_two_bytes(DecodeAttention shape) {
+    shape.cache_bytes = std::max(2.0, shape.cache_bytes);
+    return shape;
+}
+
 /// A group of more heads than any row had: as one of as many as these, in kernels that fold all of it into the rows of
 /// their tiles, and no quicker than its arithmetic at the rate that attention reaches.
 KernelEstimate estimate_wide_group(DecodeAttention const& shape, std::string_view variant,
@@ -104,12 +120,7 @@ KernelEstimate estimate_wide_group(DecodeAttention const& shape, std::string_vie
     KernelEstimate out = estimate_decode(rows, variant, accelerator, cache, GroupedHeads::shared);
     double const flops =
         4 * static_cast<double>(shape.batch * shape.keys) * static_cast<double>(shape.heads * shape.head_dim);
-    double const rate = accelerator.peak_of(two_byte_precision(accelerator)).value.base() *
-                        accelerator.attention_forward_efficiency.value;
-    out.time = std::max(out.time, flops / rate * units::s);
-    out.factors = assumed_kernel_factors;
-    keep_above(out, out.least);
-    if (out.support != KernelSupport::assumed) out.support = KernelSupport::by_class;
+    keep_above_arithmetic(out, flops, accelerator);
     return out;
 }
 
@@ -130,11 +141,7 @@ void keep_below_others(KernelEstimate& out, DecodeAttention const& shape, std::s
         pair.heads *= 2;
         take(pair, variant);
     }
-    if (variant.ends_with("/fp8") && (shares || kernel.choice.of_class())) {
-        DecodeAttention wide = shape;
-        wide.cache_bytes = std::max(2.0, shape.cache_bytes);
-        take(wide, "bf16/bf16");
-    }
+    if (variant.ends_with("/fp8") && (shares || kernel.choice.of_class())) take(in_two_bytes(shape), "bf16/bf16");
     if (least >= out.time) return;
     out.time = least;
     keep_above(out, out.least);
@@ -191,21 +198,15 @@ KernelEstimate estimate_latent_decode(LatentDecode const& latent, std::string_vi
     KernelEstimate out = finish(decode_model(shape, rates, choice.constants(), cache, DecodeSharing::grouped), choice,
                                 decode_coordinates(shape, DecodeSharing::grouped));
     if (variant.ends_with("/fp8")) {  // kernels of a device that do not cut its long chains are not these
-        DecodeAttention wide = shape;
-        wide.cache_bytes = std::max(2.0, shape.cache_bytes);
         KernelChoice plain = choose_kernel(accelerator, KernelKind::decode, "bf16/bf16/grouped");
         bare_decode(plain);
-        out.time = std::min(out.time, decode_model(wide, rates, plain.constants(), cache, DecodeSharing::grouped));
+        out.time = std::min(out.time,
+                            decode_model(in_two_bytes(shape), rates, plain.constants(), cache, DecodeSharing::grouped));
     }
     if (reads_memory(shape, cache, choice, rates)) keep_within_bandwidth(out, cache_bytes(shape), rates);
     double const flops = 2.0 * static_cast<double>(latent.batch * latent.keys * latent.heads) *
                          static_cast<double>(2 * latent.kv_rank + latent.rope_head_dim);
-    double const peak = accelerator.peak_of(two_byte_precision(accelerator)).value.base() *
-                        accelerator.attention_forward_efficiency.value;
-    out.time = std::max(out.time, flops / peak * units::s);
-    out.factors = assumed_kernel_factors;
-    keep_above(out, out.least);
-    if (out.support != KernelSupport::assumed) out.support = KernelSupport::by_class;
+    keep_above_arithmetic(out, flops, accelerator);
     return out;
 }
 

@@ -123,20 +123,26 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     if (moe.expert_bias) append_weighted_bias(b, received * b.hidden, up.groups);
 }
 
+/// Reads and writes what experts have received or leave, in either pass.
+void append_copy(BlockBuilder& b, std::string_view name, double received) {
+    double const bytes = 4 * received * b.hidden;
+    b.counted_streaming(name, bytes, bytes, 1);
+}
+
 /// Tokens come from each rank in the order of its experts and are put in that of the rank's own, and what they leave is
 /// put back. Dispatchers that send a token once for all experts of a domain write it where it belongs. Source:
 /// Megatron-Core, `sort_chunks_by_idxs` of `transformer/moe/token_dispatcher.py`; torchtitan has the same two steps.
 void append_sorting(BlockBuilder& b, MoeSpec const& moe, double received) {
     ParallelPlan const& plan = b.plan;
     if (plan.dispatcher == Dispatcher::all_to_all && plan.ep > 1 && moe.experts > plan.ep)
-        b.counted_streaming(sorted_tokens, 4 * received * b.hidden, 4 * received * b.hidden, 1);
+        append_copy(b, sorted_tokens, received);
 }
 
 /// Source: Megatron-Core, `Fp8Padding` and `Fp8Unpadding` in `TEGroupedMLP`; HybridEP pads as it writes
 /// (`pad_multiple`).
 void append_padding(BlockBuilder& b, double received) {
     if (is_narrow(b.plan.precision) && b.plan.dispatcher == Dispatcher::all_to_all)
-        b.counted_streaming(expert_padding, 4 * received * b.hidden, 4 * received * b.hidden, 1);
+        append_copy(b, expert_padding, received);
 }
 
 /// What a rank gets of tokens where every rank of its group sends it all that its experts may get of them, over its
