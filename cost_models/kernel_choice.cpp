@@ -128,8 +128,7 @@ KernelChoice choose_kernel(AcceleratorProfile const& accelerator, KernelKind kin
     };
     if (auto const& own = accelerator.kernels) {
         std::string const of_generation = "class-" + accelerator.generation;
-        bool const is_attention = kind == KernelKind::prefill || kind == KernelKind::decode;
-        std::string const of_kernels = is_attention ? attention_class(accelerator) : of_generation;
+        std::string const of_kernels = kernel_class(accelerator, kind, variant);
         bool const runs_others = own->is_class() && of_kernels != of_generation;
         if (!runs_others) take(own, find(*own));
         for (std::string const& wider : {of_kernels, std::string("class-any")}) {

@@ -33,11 +33,12 @@ std::optional<KernelEstimate> estimate_training_attention(Attention const& shape
                                                           std::string_view library) {
     auto const& own = accelerator.kernels;
     if (own == nullptr) return std::nullopt;
-    bool const of_others = own->is_class() && "class-" + own->generation != attention_class(accelerator);
+    std::string const of_kernels = kernel_class(accelerator, KernelKind::prefill, "");
+    bool const of_others = own->is_class() && "class-" + own->generation != of_kernels;
     KernelFit const* fit = of_others ? nullptr : find_training(*own, pass, library);
     std::shared_ptr<KernelCalibration const> of_generation;
     if (fit == nullptr && !own->is_class()) {
-        of_generation = shipped_kernel_calibration(attention_class(accelerator));
+        of_generation = shipped_kernel_calibration(of_kernels);
         if (of_generation) fit = find_training(*of_generation, pass, library);
     }
     if (fit == nullptr) return std::nullopt;

@@ -34,6 +34,7 @@ constexpr std::array measured_optimizers{Optimizer::adamw, Optimizer::adamw_pure
 
 /// Whether a kernel was measured on the device or on others of its generation, as its times are chosen.
 bool is_kernel_measured(AcceleratorProfile const& a, KernelKind kind, std::string_view variant) {
+    if (kernel_class(a, kind, variant) != "class-" + a.generation) return false;
     if (a.kernels->find(kind, variant) != nullptr || a.kernels->find(kind, sister_format(a, variant)) != nullptr)
         return true;
     auto const of_class = shipped_kernel_calibration("class-" + a.generation);

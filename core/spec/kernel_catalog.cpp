@@ -86,9 +86,11 @@ bool has_later_instructions(AcceleratorProfile const& profile) {
     return profile.generation == "hopper" || is_data_center_blackwell(profile);
 }
 
-std::string attention_class(AcceleratorProfile const& profile) {
+std::string kernel_class(AcceleratorProfile const& profile, KernelKind kind, std::string_view variant) {
+    bool const is_attention = kind == KernelKind::prefill || kind == KernelKind::decode;
+    bool const is_earlier_product = kind == KernelKind::gemm && variant != "fp4" && variant != "fp8-block";
     bool const is_card = profile.generation == "blackwell" && !is_data_center_blackwell(profile);
-    return "class-" + (is_card ? std::string("ada") : profile.generation);
+    return "class-" + (is_card && (is_attention || is_earlier_product) ? std::string("ada") : profile.generation);
 }
 
 void attach_kernels(AcceleratorProfile& profile) {

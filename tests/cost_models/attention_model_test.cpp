@@ -227,8 +227,8 @@ TEST_CASE("estimate_prefill: cards of Blackwell run Ada's kernels, at their own 
     // On sm_100 exponentials bound heads of 64.
     CHECK(seconds("rtx-5090", 64) < 0.6 * seconds("rtx-5090", 128));
     CHECK(seconds("b200-sxm", 64) > 0.6 * seconds("b200-sxm", 128));
-    CHECK(attention_class(find_accelerator("gb10", "test")) == "class-ada");
-    CHECK(attention_class(find_accelerator("gb300", "test")) == "class-blackwell");
+    CHECK(kernel_class(find_accelerator("gb10", "test"), KernelKind::decode, "bf16/bf16/single") == "class-ada");
+    CHECK(kernel_class(find_accelerator("gb300", "test"), KernelKind::prefill, "bf16/bf16") == "class-blackwell");
 }
 
 TEST_CASE("estimate_latent_decode: more sequences are no quicker, and devices of one chip equally quick") {

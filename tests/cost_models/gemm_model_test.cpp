@@ -472,6 +472,24 @@ TEST_CASE("estimate_product: large products in fp8 reach what the profile states
     }
 }
 
+TEST_CASE("estimate_product: cards of Blackwell multiply as Ada's, but for what only sm_120 has") {
+    auto const seconds = [](char const* name, char const* format, std::int64_t rows) {
+        return estimate_product({.m = rows, .n = 64, .k = 1536}, *find_gemm_format(format), find_accelerator(name, "test"),
+                                {}, Quantising::included)
+            .time.base();
+    };
+    for (char const* const format : {"bf16", "fp8"})
+        for (std::int64_t const rows : {256, 2048, 16384}) {
+            CAPTURE(format, rows);
+            CHECK(seconds("rtx-pro-6000", format, rows) < 1.05 * seconds("l40s", format, rows));
+        }
+    AcceleratorProfile const card = find_accelerator("rtx-5090", "test");
+    CHECK(kernel_class(card, KernelKind::gemm, "fp8") == "class-ada");
+    CHECK(kernel_class(card, KernelKind::gemm, "fp8-block") == "class-blackwell");
+    CHECK(kernel_class(card, KernelKind::gemm, "fp4") == "class-blackwell");
+    CHECK(kernel_class(find_accelerator("b200-sxm", "test"), KernelKind::gemm, "fp8") == "class-blackwell");
+}
+
 TEST_CASE("estimate_product: larger products keep the rate of large ones") {
     for (char const* const name : {"h20-sxm", "rtx-4090", "mi300x", "h100-sxm"}) {
         CAPTURE(name);
