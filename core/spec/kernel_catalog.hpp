@@ -20,9 +20,10 @@ bool is_data_center_blackwell(AcceleratorProfile const& profile);
 bool has_later_instructions(AcceleratorProfile const& profile);
 
 /// The class whose kernels of this kind and variant the device runs: its generation's, but Ada's on cards of Blackwell,
-/// which multiply by the instructions of Ada: attention, and products but those in fp4 and with scales of blocks. Source:
-/// TensorRT-LLM (`fmha_v2` and XQA are built for sm_89 and sm_120 alike, sm_100 has kernels of its own; products with
-/// scales of blocks have one for sm_120). L40S predicted by Ampere's class, Blackwell's: products in fp8 8.7 and 31 %.
+/// which multiply by the instructions of Ada: attention, and products but those in fp4 and with scales of blocks.
+/// Source: TensorRT-LLM (`fmha_v2` and XQA are built for sm_89 and sm_120 alike, sm_100 has kernels of its own;
+/// products with scales of blocks have one for sm_120). L40S predicted by Ampere's class, Blackwell's: products in
+/// fp8 8.7 and 31 %.
 std::string kernel_class(AcceleratorProfile const& profile, KernelKind kind, std::string_view variant);
 
 /// Gives the profile the kernels fitted on this very device, else those of its generation, else those of any device. A

@@ -474,8 +474,8 @@ TEST_CASE("estimate_product: large products in fp8 reach what the profile states
 
 TEST_CASE("estimate_product: cards of Blackwell multiply as Ada's, but for what only sm_120 has") {
     auto const seconds = [](char const* name, char const* format, std::int64_t rows) {
-        return estimate_product({.m = rows, .n = 64, .k = 1536}, *find_gemm_format(format), find_accelerator(name, "test"),
-                                {}, Quantising::included)
+        return estimate_product({.m = rows, .n = 64, .k = 1536}, *find_gemm_format(format),
+                                find_accelerator(name, "test"), {}, Quantising::included)
             .time.base();
     };
     for (char const* const format : {"bf16", "fp8"})
