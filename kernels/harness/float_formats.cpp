@@ -1,7 +1,9 @@
 #include "kernels/harness/float_formats.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "kernels/harness/errors.hpp"
@@ -48,6 +50,13 @@ std::uint16_t encoded(FloatFormat const& format, double x, Overflow overflow) {
     return assemble(exponent + format.bias(), mantissa);
 }
 
+namespace {
+
+/// As std::ldexp(1, exponent), in a fraction of its time, for the exponents of all formats here.
+double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
+
+}  // namespace
+
 double decoded(FloatFormat const& format, std::uint16_t bits) {
     int const mantissa = bits & ((1 << format.mantissa_bits) - 1);
     int const exponent = (bits >> format.mantissa_bits) & ((1 << format.exponent_bits) - 1);
@@ -59,8 +68,9 @@ double decoded(FloatFormat const& format, std::uint16_t bits) {
                              : std::numeric_limits<double>::quiet_NaN();
     if (format.specials == Specials::nan && exponent == top && mantissa == all_ones)
         return std::numeric_limits<double>::quiet_NaN();
-    if (exponent == 0) return sign * std::ldexp(mantissa, format.smallest_exponent() - format.mantissa_bits);
-    return sign * std::ldexp(mantissa + (1 << format.mantissa_bits), exponent - format.bias() - format.mantissa_bits);
+    if (exponent == 0) return sign * mantissa * power_of_two(format.smallest_exponent() - format.mantissa_bits);
+    return sign * (mantissa + (1 << format.mantissa_bits)) *
+           power_of_two(exponent - format.bias() - format.mantissa_bits);
 }
 
 }  // namespace sextant::bench

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -131,6 +132,20 @@ bool held(void const* matrix, Layout const& l) {
     return on_device(matrix, static_cast<std::size_t>((elements * bits_of(l.type) + 7) / 8));
 }
 
+/// One matrix of a batch, scaled by blocks where it is, as `rows` vectors over k.
+/// @param adjacent whether values along k stand beside each other
+std::vector<double> values(void const* matrix, Layout const& l, bool adjacent, std::int64_t batch, std::int64_t rows,
+                           std::int64_t k, void const* scales, cublasLtMatmulMatrixScale_t mode) {
+    std::vector<double> out;
+    out.reserve(static_cast<std::size_t>(rows * k));
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t i = 0; i < k; ++i) {
+            std::int64_t const at = adjacent ? row * l.leading + i : i * l.leading + row;
+            out.push_back(read(matrix, l.type, batch * l.distance + at) * block_scale(scales, mode, row, i, k));
+        }
+    return out;
+}
+
 void multiply(Operation const& o, double alpha, void const* a, Layout const& la, void const* b, Layout const& lb,
               double beta, void const* c, Layout const& lc, void* d, Layout const& ld) {
     auto const scale = [](void const* at, cublasLtMatmulMatrixScale_t mode) {
@@ -138,22 +153,17 @@ void multiply(Operation const& o, double alpha, void const* a, Layout const& la,
     };
     double const factor = alpha * scale(o.scale_a, o.mode_a) * scale(o.scale_b, o.mode_b);
     std::int64_t const k = o.trans_a == CUBLAS_OP_T ? la.rows : la.columns;
-    for (std::int64_t batch = 0; batch < ld.batch; ++batch)
+    for (std::int64_t batch = 0; batch < ld.batch; ++batch) {
+        auto const left = values(a, la, o.trans_a == CUBLAS_OP_T, batch, ld.rows, k, o.scale_a, o.mode_a);
+        auto const right = values(b, lb, o.trans_b != CUBLAS_OP_T, batch, ld.columns, k, o.scale_b, o.mode_b);
         for (std::int64_t column = 0; column < ld.columns; ++column)
             for (std::int64_t row = 0; row < ld.rows; ++row) {
-                double sum = 0;
-                for (std::int64_t i = 0; i < k; ++i) {
-                    std::int64_t const in_a = o.trans_a == CUBLAS_OP_T ? row * la.leading + i : i * la.leading + row;
-                    std::int64_t const in_b =
-                        o.trans_b == CUBLAS_OP_T ? i * lb.leading + column : column * lb.leading + i;
-                    sum += read(a, la.type, batch * la.distance + in_a) * block_scale(o.scale_a, o.mode_a, row, i, k) *
-                           read(b, lb.type, batch * lb.distance + in_b) *
-                           block_scale(o.scale_b, o.mode_b, column, i, k);
-                }
-                double value = factor * sum;
+                double value = factor * std::inner_product(left.begin() + row * k, left.begin() + (row + 1) * k,
+                                                           right.begin() + column * k, 0.0);
                 if (beta != 0) value += beta * read(c, lc.type, batch * lc.distance + column * lc.leading + row);
                 write(d, ld.type, batch * ld.distance + column * ld.leading + row, value);
             }
+    }
 }
 
 template <class Value>

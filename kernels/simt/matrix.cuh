@@ -119,16 +119,22 @@ void multiply_add(float (&c)[4], std::uint32_t const (&a)[4], std::uint32_t b0, 
     std::memcpy(slot.bytes, &mine, sizeof mine);
     simt::Slot const* const lanes = simt::exchange(slot);
     unsigned const g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    for (unsigned e = 0; e < 4; ++e) {
-        unsigned const row = g + 8 * (e / 2), column = 2 * t + e % 2;
-        for (unsigned k = 0; k < 16; ++k) {
-            emulated::Operands left, right;
-            std::memcpy(&left, lanes[row % 8 * 4 + k % 8 / 2].bytes, sizeof left);
-            std::memcpy(&right, lanes[column * 4 + k % 8 / 2].bytes, sizeof right);
-            c[e] += emulated::half_of<T>(left.a[row / 8 + 2 * (k / 8)], k % 2) *
-                    emulated::half_of<T>(right.b[k / 8], k % 2);
-        }
+    // Rows g and g + 8 of the left matrix, columns 2t and 2t + 1 of the right one.
+    float rows[2][16], columns[2][16];
+    for (unsigned lane = 0; lane < 4; ++lane) {
+        emulated::Operands left, right[2];
+        std::memcpy(&left, lanes[4 * g + lane].bytes, sizeof left);
+        for (unsigned i = 0; i < 2; ++i)
+            std::memcpy(&right[i], lanes[4 * (2 * t + i) + lane].bytes, sizeof right[i]);
+        for (unsigned k : {2 * lane, 2 * lane + 1, 2 * lane + 8, 2 * lane + 9})
+            for (unsigned i = 0; i < 2; ++i) {
+                rows[i][k] = emulated::half_of<T>(left.a[i + 2 * (k / 8)], k % 2);
+                columns[i][k] = emulated::half_of<T>(right[i].b[k / 8], k % 2);
+            }
     }
+    for (unsigned e = 0; e < 4; ++e)
+        for (unsigned k = 0; k < 16; ++k)
+            c[e] += rows[e / 2][k] * columns[e % 2][k];
 }
 
 #endif
