@@ -10,6 +10,8 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/v100s-pcie-32gb.json
   hardware_profiles/accelerators/t4.json
   hardware_profiles/accelerators/rtx-2080-ti.json
+  hardware_profiles/accelerators/quadro-rtx-8000.json
+  hardware_profiles/accelerators/titan-rtx.json
   hardware_profiles/accelerators/a100-sxm-40gb.json
   hardware_profiles/accelerators/a100-sxm-80gb.json
   hardware_profiles/accelerators/a100-sxm-64gb.json
@@ -18,6 +20,7 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/a800-sxm-80gb.json
   hardware_profiles/accelerators/a800-pcie-80gb.json
   hardware_profiles/accelerators/a10.json
+  hardware_profiles/accelerators/a2.json
   hardware_profiles/accelerators/a10g.json
   hardware_profiles/accelerators/a30.json
   hardware_profiles/accelerators/a40.json
@@ -26,6 +29,7 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/rtx-a6000.json
   hardware_profiles/accelerators/rtx-3060.json
   hardware_profiles/accelerators/rtx-3080.json
+  hardware_profiles/accelerators/rtx-3080-ti.json
   hardware_profiles/accelerators/rtx-3090.json
   hardware_profiles/accelerators/rtx-3090-ti.json
   hardware_profiles/accelerators/h100-sxm.json
@@ -52,9 +56,12 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/rtx-6000-ada.json
   hardware_profiles/accelerators/rtx-5000-ada.json
   hardware_profiles/accelerators/rtx-4080.json
+  hardware_profiles/accelerators/rtx-4070-ti-super.json
+  hardware_profiles/accelerators/rtx-4080-super.json
   hardware_profiles/accelerators/rtx-4090.json
   hardware_profiles/accelerators/rtx-4090d.json
   hardware_profiles/accelerators/rtx-5080.json
+  hardware_profiles/accelerators/rtx-5070-ti.json
   hardware_profiles/accelerators/rtx-5090.json
   hardware_profiles/accelerators/rtx-pro-6000.json
   hardware_profiles/accelerators/rtx-pro-6000-workstation.json
@@ -152,7 +159,10 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/p100-pcie.json
   hardware_profiles/clusters/t4-pcie.json
   hardware_profiles/clusters/rtx-2080-ti-box.json
+  hardware_profiles/clusters/quadro-rtx-8000-box.json
+  hardware_profiles/clusters/titan-rtx-box.json
   hardware_profiles/clusters/a10-pcie.json
+  hardware_profiles/clusters/a2-pcie.json
   hardware_profiles/clusters/a10g-pcie.json
   hardware_profiles/clusters/a30-pcie.json
   hardware_profiles/clusters/a40-pcie.json
@@ -161,6 +171,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/rtx-a6000-pcie.json
   hardware_profiles/clusters/rtx-3060-box.json
   hardware_profiles/clusters/rtx-3080-box.json
+  hardware_profiles/clusters/rtx-3080-ti-box.json
   hardware_profiles/clusters/rtx-3090-box.json
   hardware_profiles/clusters/rtx-3090-ti-box.json
   hardware_profiles/clusters/l40s-pcie.json
@@ -172,9 +183,12 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/rtx-5000-ada-pcie.json
   hardware_profiles/clusters/l4-pcie.json
   hardware_profiles/clusters/rtx-4080-box.json
+  hardware_profiles/clusters/rtx-4070-ti-super-box.json
+  hardware_profiles/clusters/rtx-4080-super-box.json
   hardware_profiles/clusters/rtx-4090-box.json
   hardware_profiles/clusters/rtx-4090d-box.json
   hardware_profiles/clusters/rtx-5080-box.json
+  hardware_profiles/clusters/rtx-5070-ti-box.json
   hardware_profiles/clusters/rtx-5090-box.json
   hardware_profiles/clusters/rtx-pro-6000-pcie.json
   hardware_profiles/clusters/rtx-pro-6000-workstation-box.json

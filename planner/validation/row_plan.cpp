@@ -270,6 +270,11 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         plan.gradients = GradientFormat::bf16;
         out.assumptions.emplace_back("gradients in bf16, as in NVIDIA's performance recipes");
     }
+    if (!by_nvidia && row.notes_have("Megatron-FSDP") && plan.zero == 3 && plan.precision != Precision::fp16 &&
+        !is_megatron_test(row)) {
+        plan.gradients = GradientFormat::bf16;
+        out.assumptions.emplace_back("gradients in bf16, as Megatron-FSDP's guide recommends");
+    }
     // Its optimizer, as that of ColossalAI which it comes from, holds and reduces gradients in the weights' format.
     if (row.framework_has("internevo") && plan.precision == Precision::bf16) {
         plan.gradients = GradientFormat::bf16;

@@ -155,6 +155,20 @@ TEST_CASE("rows whose notes have all of the state in bf16 are trained so, and no
     CHECK(optimizer("") == Optimizer::adamw);
 }
 
+TEST_CASE("rows of Megatron-FSDP reduce gradients in bf16, other rows of Megatron as the framework does") {
+    TrainingRow row = complete_row();
+    row.framework = "Megatron-Core";
+    row.zero_stage = 3;
+    row.dp = 8;
+    row.notes = "Megatron-FSDP";
+    CHECK(built(row).plan.gradients == GradientFormat::bf16);
+    row.zero_stage = 1;
+    CHECK(built(row).plan.gradients == GradientFormat::usual);
+    row.zero_stage = 3;
+    row.notes = "";
+    CHECK(built(row).plan.gradients == GradientFormat::usual);
+}
+
 TEST_CASE(
     "rows of MLPerf's pretraining: NeMo, with gradients in bf16, in fp8 unless the device may have been submitted in "
     "fp4") {
