@@ -5,24 +5,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <ostream>
-#include <vector>
 
 namespace sextant::cli {
 
 ShippedFits shipped_fits(AcceleratorProfile const& device) {
-    std::vector<std::shared_ptr<KernelCalibration const>> from;
-    if (device.kernels && !device.kernels->is_class()) from.push_back(device.kernels);
-    for (std::string const& name : {"class-" + device.generation, std::string("class-any")})
-        if (auto of_class = shipped_kernel_calibration(name)) from.push_back(std::move(of_class));
-    auto const multiprocessors = device.multiprocessors.value;
-    return [from, multiprocessors](KernelKind kind, std::string const& variant, KernelFitChoices& out) {
-        for (auto const& calibration : from) {
-            out.shipped = calibration->find(kind, variant);
+    return [device](KernelKind kind, std::string const& variant, KernelFitChoices& out) {
+        bool const has_own = device.kernels && !device.kernels->is_class();
+        for (auto const& calibration :
+             {has_own ? device.kernels : nullptr, shipped_kernel_calibration(kernel_class(device, kind, variant)),
+              shipped_kernel_calibration("class-any")}) {
+            out.shipped = calibration ? calibration->find(kind, variant) : nullptr;
             if (out.shipped == nullptr) continue;
             out.of_class = calibration->is_class();
-            out.refines = !out.shipped->residual.empty() && calibration->grids_hold(multiprocessors);
+            out.refines = !out.shipped->residual.empty() && calibration->grids_hold(device.multiprocessors.value);
             return;
         }
     };

@@ -11,7 +11,8 @@ namespace sextant::cli {
 /// Says what ships of one kernel on a device, or of its class.
 using ShippedFits = std::function<void(KernelKind kind, std::string const& variant, KernelFitChoices& out)>;
 
-/// Those of the device itself, of its generation and of any device, the first that has the kernel.
+/// Those of the device itself, of the class whose kernels it runs (`kernel_class`) and of any device, the first that
+/// has the kernel.
 ShippedFits shipped_fits(AcceleratorProfile const& device);
 
 /// What the device's shipped calibration says of kernels that the rows do not have, or too few of; and its sources,

@@ -1,10 +1,12 @@
 #include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/named_otherwise.hpp"
+#include "cli/calibrate/shipped_kernels.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/network_calibration.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
@@ -171,4 +173,23 @@ TEST_CASE("calibrate fit --serving: one slip costs its row, and a table in other
     INFO(wrong.err);
     CHECK(wrong.code == 2);
     CHECK_THAT(wrong.err, contains("3 of 9 figures are off by more than four times"));
+}
+
+TEST_CASE("what ships for a card of Blackwell is of the class that its kernels are of") {
+    auto const shipped = [](char const* device, KernelKind kind, char const* variant) {
+        KernelFitChoices choices;
+        cli::shipped_fits(find_accelerator(device, "test"))(kind, variant, choices);
+        REQUIRE(choices.shipped != nullptr);
+        CHECK(choices.of_class);
+        return choices.shipped;
+    };
+    auto const of = [](char const* of_class, KernelKind kind, char const* variant) {
+        return shipped_kernel_calibration(of_class)->find(kind, variant);
+    };
+    for (char const* const variant : {"bf16", "fp8"})
+        CHECK(shipped("rtx-5090", KernelKind::gemm, variant) == of("class-ada", KernelKind::gemm, variant));
+    CHECK(shipped("rtx-5090", KernelKind::gemm, "fp4") == of("class-blackwell", KernelKind::gemm, "fp4"));
+    CHECK(shipped("rtx-5090", KernelKind::prefill, "bf16/bf16") == of("class-ada", KernelKind::prefill, "bf16/bf16"));
+    CHECK(shipped("gb200", KernelKind::gemm, "fp8") == of("class-blackwell", KernelKind::gemm, "fp8"));
+    CHECK(shipped("rtx-5090", KernelKind::gemm, "int8") == of("class-any", KernelKind::gemm, "int8"));
 }
