@@ -7,6 +7,7 @@
 #include "tests/fixtures.hpp"
 #include "tests/seeds.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace sextant;
@@ -296,6 +297,14 @@ TEST_CASE(
     CHECK(compared > 10'000);
 }
 
+namespace {
+
+Flops work_of_product(GemmShape const& s) {
+    return 2 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k) * 1e-6 * units::MFLOP;
+}
+
+}  // namespace
+
 TEST_CASE("attention_time: products with scores in memory are never faster than the device's matrix products",
           "[INV-14]") {
     std::mt19937_64 random(seeded(5));
@@ -313,12 +322,16 @@ TEST_CASE("attention_time: products with scores in memory are never faster than 
                 Flops const work = work_of({.name = "attention", .what = a}, pass).executed;
                 Precision const precision = usual_precision(machine);
                 CAPTURE(machine.name, a.heads, a.head_dim);
-                FlopsPerSecond const products =
-                    machine.peak_of(precision).value * machine.gemm_efficiency_of(precision);
-                // The efficiency is that of usual large products; on a device without matrix units the traffic of the
-                // scores hides, and the best shapes of its class are up to 14 % above it.
-                CHECK(work / attention_time(a, pass, machine, neutral_timing()) / products <=
-                      (machine.generation == "pascal" ? 1.14 : 1.02));
+                // What is stated is of usual large products; where their traffic hides (without matrix units, or at
+                // half their rate), shorter ones are above it.
+                FlopsPerSecond products = machine.peak_of(precision).value * machine.gemm_efficiency_of(precision);
+                for (GemmShape const& shape : {GemmShape{.m = a.queries, .n = a.keys, .k = a.head_dim},
+                                               GemmShape{.m = a.queries, .n = a.value_head_dim, .k = a.keys},
+                                               GemmShape{.m = a.keys, .n = a.head_dim, .k = a.queries}})
+                    products =
+                        std::max(products, work_of_product(shape) /
+                                               estimate_product(shape, gemm_format(precision), machine, {}).time);
+                CHECK(work / attention_time(a, pass, machine, neutral_timing()) / products <= 1.02);
             }
         }
 }
