@@ -34,11 +34,11 @@ constexpr std::array measured_optimizers{Optimizer::adamw, Optimizer::adamw_pure
 
 /// Whether a kernel was measured on the device or on others of its generation, as its times are chosen.
 bool is_kernel_measured(AcceleratorProfile const& a, KernelKind kind, std::string_view variant) {
-    if (kernel_class(a, kind, variant) != "class-" + a.generation) return false;
+    if (runs_kernels_of_others(a, kind, variant)) return false;
     if (a.kernels->find(kind, variant) != nullptr || a.kernels->find(kind, sister_format(a, variant)) != nullptr)
         return true;
-    auto const of_class = shipped_kernel_calibration("class-" + a.generation);
-    return of_class != nullptr && of_class->find(kind, variant) != nullptr;
+    auto const of_class = shipped_kernel_calibration(kernel_class(a, kind, variant));
+    return of_class && of_class->generation == a.generation && of_class->find(kind, variant) != nullptr;
 }
 
 /// The kernels of a step: products in its format and in two bytes, which the rest of it keeps to, and attention.

@@ -93,6 +93,11 @@ std::string kernel_class(AcceleratorProfile const& profile, KernelKind kind, std
     return "class-" + (is_card && (is_attention || is_earlier_product) ? std::string("ada") : profile.generation);
 }
 
+bool runs_kernels_of_others(AcceleratorProfile const& profile, KernelKind kind, std::string_view variant) {
+    return profile.kernels && profile.kernels->is_class() &&
+           kernel_class(profile, kind, variant) != "class-" + profile.generation;
+}
+
 void attach_kernels(AcceleratorProfile& profile) {
     bool const other = !unlike_shipped(profile).empty();
     for (std::string const& name : {profile.name, "class-" + profile.generation, std::string("class-any")}) {

@@ -26,6 +26,9 @@ bool has_later_instructions(AcceleratorProfile const& profile);
 /// fp8 8.7 and 31 %.
 std::string kernel_class(AcceleratorProfile const& profile, KernelKind kind, std::string_view variant);
 
+/// Whether that is another class than its generation's, and the profile has no calibration of its own.
+bool runs_kernels_of_others(AcceleratorProfile const& profile, KernelKind kind, std::string_view variant);
+
 /// Gives the profile the kernels fitted on this very device, else those of its generation, else those of any device. A
 /// profile that only bears the name of a shipped device is another one, where a peak, the multiprocessors or the memory
 /// bandwidth differ (rates by more than a hundredth, as data sheets round).

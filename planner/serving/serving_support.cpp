@@ -1,6 +1,7 @@
 #include "planner/serving/serving_support.hpp"
 
 #include "core/spec/kernel_calibration.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/kernel_constants.hpp"
 #include "planner/support.hpp"
 
@@ -24,7 +25,7 @@ void add_kernels(ServingSupport& out, AcceleratorProfile const& device, std::str
                      fmt::format("kernels on {}: no device of its generation was measured", device.name));
     if (kernels->is_class())
         widen(out, 1.1, 1.1, fmt::format("kernels on {}: others of its generation were measured", device.name));
-    if (kernels->find(KernelKind::gemm, format) == nullptr)
+    if (kernels->find(KernelKind::gemm, format) == nullptr || runs_kernels_of_others(device, KernelKind::gemm, format))
         widen(out, 1.25, 1.25, fmt::format("{} products on {}: not measured on its generation", format, device.name));
 }
 

@@ -207,6 +207,19 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     apply_optimizer(row, out);
 }
 
+/// Whose gradients are in bf16 where the framework's usually are not; empty: not the row's.
+std::string_view why_bf16_gradients(TrainingRow const& row, ParallelPlan const& plan) {
+    // Its optimizer, as that of ColossalAI which it comes from, holds and reduces gradients in the weights' format.
+    if (row.framework_has("internevo") && plan.precision == Precision::bf16) return "InternEvo's optimizer has them";
+    if (plan.precision == Precision::fp16) return {};
+    // grad_reduce_in_fp32 is False in the recipes whose speed NVIDIA publishes (NeMo's scripts/performance, those of
+    // Megatron-Bridge) and in its submissions to MLPerf (pretrain.py of training_results_v5.0).
+    if (row.source_id.starts_with("nvidia-") || is_mlperf(row))
+        return plan.adapters.on() ? std::string_view() : "in NVIDIA's performance recipes";
+    bool const shards = row.notes_have("Megatron-FSDP") && plan.zero == 3;
+    return shards && !is_megatron_test(row) ? "Megatron-FSDP's guide recommends" : std::string_view();
+}
+
 void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
     bool const early = is_early_megatron(row);
@@ -263,22 +276,9 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         plan.fused_cross_entropy = Switch::on;
         out.assumptions.emplace_back("fused cross entropy, the default of llm-foundry");
     }
-    // grad_reduce_in_fp32 is False in the recipes whose speed NVIDIA publishes (NeMo's scripts/performance, those of
-    // Megatron-Bridge) and in its submissions to MLPerf (pretrain.py of training_results_v5.0).
-    bool const by_nvidia = row.source_id.starts_with("nvidia-") || is_mlperf(row);
-    if (by_nvidia && plan.precision != Precision::fp16 && !plan.adapters.on()) {
+    if (std::string_view const why = why_bf16_gradients(row, plan); !why.empty()) {
         plan.gradients = GradientFormat::bf16;
-        out.assumptions.emplace_back("gradients in bf16, as in NVIDIA's performance recipes");
-    }
-    if (!by_nvidia && row.notes_have("Megatron-FSDP") && plan.zero == 3 && plan.precision != Precision::fp16 &&
-        !is_megatron_test(row)) {
-        plan.gradients = GradientFormat::bf16;
-        out.assumptions.emplace_back("gradients in bf16, as Megatron-FSDP's guide recommends");
-    }
-    // Its optimizer, as that of ColossalAI which it comes from, holds and reduces gradients in the weights' format.
-    if (row.framework_has("internevo") && plan.precision == Precision::bf16) {
-        plan.gradients = GradientFormat::bf16;
-        out.assumptions.emplace_back("gradients in bf16, as InternEvo's optimizer has them");
+        out.assumptions.push_back(fmt::format("gradients in bf16, as {}", why));
     }
     apply_recompute(row, out);
     // Where scores are in memory a policy that keeps attention's output spares nothing.

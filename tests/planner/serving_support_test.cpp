@@ -52,4 +52,5 @@ TEST_CASE("serving support: what no measurement supports widens the interval, an
     ServingSupport const plain = serving_support(served("a100-sxm-80gb"));
     CHECK(format.interval.high >= plain.interval.high);
     CHECK(says(format, "products on") == (format.interval.high > plain.interval.high));
+    CHECK(says(serving_support(served("rtx-5090-box", 1, "fp8")), "fp8 products on rtx-5090: not measured"));
 }

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "planner/report.hpp"
 #include "tests/catch.hpp"
@@ -284,6 +285,20 @@ TEST_CASE("support: a class of one generation is a measurement of it, the class 
     }
     CHECK(of_generation > 0);
     CHECK(of_any > 0);
+}
+
+TEST_CASE("support: kernels of another generation's class are no measurement, those fitted on the device itself are") {
+    FrameworkProfile const framework = find_framework("megatron", "test");
+    ModelSpec const model = find_model("llama-3.1-8b");
+    ClusterSpec cluster = find_cluster("rtx-5090-box", "test");
+    auto const lacks_products = [&] {
+        return any_has(unsupported_terms(model, cluster, framework, {.dp = 8}), "bf16 products on rtx-5090");
+    };
+    CHECK(lacks_products());
+    KernelCalibration own = *shipped_kernel_calibration("class-ada");
+    own.devices = {"rtx-5090"};
+    cluster.accelerator.kernels = std::make_shared<KernelCalibration const>(std::move(own));
+    CHECK_FALSE(lacks_products());
 }
 
 TEST_CASE("assumptions: constants of pipelines, tensor and context parallelism count in plans that have them") {
