@@ -71,11 +71,12 @@ std::vector<NetworkEntry> scale_up_entries() {
         of_clusters("b200-nvswitch", "8 x B200 SXM on NVSwitch", up, {"b200-sxm", "b200-roce"},
                     "class-nvswitch-blackwell"),
         of_clusters("gb-nvl72", "GB200 and GB300 NVL72 racks", up,
-                    {"gb200-nvl72", "gb300-nvl72", "gb200-roce", "gb300-roce", "aws-p6e-gb200"},
+                    {"gb200-nvl72", "gb300-nvl72", "gb200-roce", "gb300-roce", "aws-p6e-gb200", "aws-p6e-gb300"},
                     "class-nvswitch-blackwell"),
         of_clusters("gh200-nvlink", "4 x GH200 with direct NVLink", up, {"gh200", "gh200-144gb"}, "class-mesh"),
         of_clusters("l40s-pcie", "L40S on PCIe 4.0, over two sockets", up, {"l40s-pcie"}, "class-pcie"),
-        of_clusters("rtx-pro-6000-pcie", "RTX PRO 6000 on PCIe 5.0", up, {"rtx-pro-6000-pcie"}, "class-pcie"),
+        of_clusters("rtx-pro-6000-pcie", "RTX PRO 6000 on PCIe 5.0", up, {"rtx-pro-6000-pcie", "rtx-pro-6000d-pcie"},
+                    "class-pcie"),
     };
 }
 

@@ -228,12 +228,9 @@ ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std:
 }
 
 /// The trays of a rack, of which the row says no network: what joins them is the rack.
-bool are_trays_of_one_rack(CollectiveMachineRow const& row, std::string const& inter,
-                           std::vector<ClusterSpec const*> const& candidates) {
+bool are_trays_of_one_rack(CollectiveMachineRow const& row, std::string const& inter, ClusterSpec const& usual) {
     bool const says_no_network = inter.empty() || inter == "none";
-    return says_no_network && std::all_of(candidates.begin(), candidates.end(), [&](ClusterSpec const* cluster) {
-               return is_tray(row, *cluster) && row.nodes * row.gpus_per_node <= cluster->domain_size;
-           });
+    return says_no_network && is_tray(row, usual) && row.nodes * row.gpus_per_node <= usual.domain_size;
 }
 
 /// Reductions in the switches between nodes, which the row names: the network then carries each byte once each way.
@@ -276,7 +273,7 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
     std::string const inter = lower_case(row.inter_link);
     std::string_view network = network_named(inter);
     bool const says_rack = row.nodes > 1 && names_rack(inter, network);
-    bool const in_trays = row.nodes > 1 && are_trays_of_one_rack(row, inter, candidates);
+    bool const in_trays = row.nodes > 1 && are_trays_of_one_rack(row, inter, *candidates.front());
     out.cluster = *candidates.front();
     if (row.nodes == 1 || says_rack || in_trays) {
         if (says_rack && ranks > out.cluster.domain_size)

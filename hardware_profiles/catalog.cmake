@@ -64,6 +64,7 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/rtx-5070-ti.json
   hardware_profiles/accelerators/rtx-5090.json
   hardware_profiles/accelerators/rtx-pro-6000.json
+  hardware_profiles/accelerators/rtx-pro-6000d.json
   hardware_profiles/accelerators/rtx-pro-6000-workstation.json
   hardware_profiles/accelerators/rtx-pro-6000-max-q.json
   hardware_profiles/accelerators/gb10.json
@@ -112,12 +113,14 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a800-infiniband.json
   hardware_profiles/clusters/a800-pcie.json
   hardware_profiles/clusters/h100-sxm.json
+  hardware_profiles/clusters/h100-sxm-quad.json
   hardware_profiles/clusters/h100-roce.json
   hardware_profiles/clusters/h100-96gb-roce.json
   hardware_profiles/clusters/aws-p5.json
   hardware_profiles/clusters/gcp-a3-mega.json
   hardware_profiles/clusters/gcp-a3-high.json
   hardware_profiles/clusters/h100-pcie.json
+  hardware_profiles/clusters/h100-pcie-bridged.json
   hardware_profiles/clusters/h100-nvl.json
   hardware_profiles/clusters/h800.json
   hardware_profiles/clusters/h800-roce.json
@@ -130,6 +133,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/aws-p5en.json
   hardware_profiles/clusters/h200-nvl.json
   hardware_profiles/clusters/gh200.json
+  hardware_profiles/clusters/gh200-single.json
   hardware_profiles/clusters/jupiter.json
   hardware_profiles/clusters/gh200-144gb.json
   hardware_profiles/clusters/b100-sxm.json
@@ -142,10 +146,13 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/gb200-nvl72.json
   hardware_profiles/clusters/gb200-roce.json
   hardware_profiles/clusters/aws-p6e-gb200.json
+  hardware_profiles/clusters/gb200-nvl4.json
   hardware_profiles/clusters/gb300-nvl72.json
   hardware_profiles/clusters/gb300-roce.json
+  hardware_profiles/clusters/aws-p6e-gb300.json
   hardware_profiles/clusters/dgx-1-p100.json
   hardware_profiles/clusters/dgx-1-v100.json
+  hardware_profiles/clusters/nd40rs-v2.json
   hardware_profiles/clusters/v100-16gb.json
   hardware_profiles/clusters/aws-p3.json
   hardware_profiles/clusters/dgx-2-v100.json
@@ -166,13 +173,16 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a10g-pcie.json
   hardware_profiles/clusters/a30-pcie.json
   hardware_profiles/clusters/a40-pcie.json
+  hardware_profiles/clusters/a40-bridged.json
   hardware_profiles/clusters/rtx-a5000-pcie.json
   hardware_profiles/clusters/rtx-a4000-pcie.json
   hardware_profiles/clusters/rtx-a6000-pcie.json
+  hardware_profiles/clusters/rtx-a6000-bridged.json
   hardware_profiles/clusters/rtx-3060-box.json
   hardware_profiles/clusters/rtx-3080-box.json
   hardware_profiles/clusters/rtx-3080-ti-box.json
   hardware_profiles/clusters/rtx-3090-box.json
+  hardware_profiles/clusters/rtx-3090-bridged.json
   hardware_profiles/clusters/rtx-3090-ti-box.json
   hardware_profiles/clusters/l40s-pcie.json
   hardware_profiles/clusters/l40s-p2p.json
@@ -191,6 +201,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/rtx-5070-ti-box.json
   hardware_profiles/clusters/rtx-5090-box.json
   hardware_profiles/clusters/rtx-pro-6000-pcie.json
+  hardware_profiles/clusters/rtx-pro-6000d-pcie.json
   hardware_profiles/clusters/rtx-pro-6000-workstation-box.json
   hardware_profiles/clusters/rtx-pro-6000-max-q-box.json
   hardware_profiles/clusters/dgx-spark.json
@@ -212,6 +223,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/tpu-v6e.json
   hardware_profiles/clusters/tpu7x.json
   hardware_profiles/clusters/trainium1.json
+  hardware_profiles/clusters/trainium1n.json
   hardware_profiles/clusters/trainium2.json
   hardware_profiles/clusters/trainium3.json
   hardware_profiles/clusters/gaudi2.json

@@ -343,7 +343,13 @@ TEST_CASE("cluster_for_device knows what programs print, in any order and with t
          {"2 x RTX 4090", "rtx-4090-box"},
          {"H100x8", "h100-sxm"},
          {"A100-80GBx4", "a100-sxm-80gb"},
-         {"GB200 NVL4", "gb200-nvl72"},
+         {"GB200 NVL4", "gb200-nvl4"},
+         {"TPU v5", "tpu-v5p"},
+         {"AMD Instinct MI325X VF", "mi325x"},
+         {"NVIDIA RTX PRO 6000D Blackwell", "rtx-pro-6000d-pcie"},
+         {"ND H100 v5", "h100-sxm"},
+         {"a4x-highgpu-4g", "gb200-roce"},
+         {"NVIDIA A100-PG509-200", "a100-sxm-80gb"},
          {"Intel Gaudi3 HL-325", "gaudi3"},
          {"Habana Gaudi2", "gaudi2"}}));
     INFO(device);
