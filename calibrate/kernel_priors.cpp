@@ -18,6 +18,10 @@ constexpr double held_spread = 1;      ///< the same of a constant that the rows
 constexpr double unbound_spread = 0.3;
 constexpr double binding = 0.75;
 
+/// Of what every kernel waits for, whatever its shape: times taken by other means hold more of it than those that the
+/// constants begin with, and in rows of ten times as long nothing else is as long.
+constexpr double overhead_binding = 0.1;
+
 /// Decodes that share nothing among many heads read each key from memory once and from the cache 33 to 128 times: their
 /// rows say nothing of the memory's rate, which would otherwise take up what the cache's leaves.
 bool is_held(KernelMeasurement const& row, KernelConstant const& constant) {
@@ -62,8 +66,10 @@ std::vector<FitParameter> kernel_parameters(std::vector<KernelMeasurement const*
     for (KernelConstant const& c : kernel_constants(first.kind)) {
         std::size_t const i = parameters.size();
         double spread = has_kin ? kin_spread : prior_spread / prior_weight;
-        if (is_of_class && most_moved(rows, starts, i) < binding) spread = unbound_spread;
-        if (is_own || is_held(first, c)) spread = held_spread;
+        bool const is_overhead = c.name == "launch";
+        bool const is_free = is_overhead && most_moved(rows, starts, i) > overhead_binding;
+        if (is_of_class && !is_free && most_moved(rows, starts, i) < binding) spread = unbound_spread;
+        if ((is_own && !is_free) || is_held(first, c)) spread = held_spread;
         parameters.push_back({.name = std::string(c.name),
                               .start = starts[i],
                               .low = c.low,
