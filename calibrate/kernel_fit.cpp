@@ -177,7 +177,8 @@ std::vector<UnseenRow> fit_grids(KernelFit& fit, std::vector<KernelMeasurement c
     if (choices.refines) held = anchors(*choices.shipped, *used.front(), points);
     std::vector<ResidualPoint> every = all.points;
     every.insert(every.end(), held.begin(), held.end());
-    KernelGridPlan const plan = plan_grids(fit.kind, every);
+    KernelGridPlan const plan =
+        plan_grids(fit.kind, every, choices.shipped != nullptr ? GridRowsOf::own_machine : GridRowsOf::tables);
     std::vector<UnseenRow> unseen;
     for (int fold = 0; fold < folds; ++fold) {
         std::vector<ResidualPoint> seen = held;

@@ -11,6 +11,9 @@ namespace {
 /// Lengths over which residuals of attention tell of one another, on its four axes: about what the published tables
 /// say.
 constexpr std::array usual_lengths{2.0, 2.0, 1.5, 3.0};
+/// A row of one's own is doubted from so many times what is usual on (assumed: 1.5 times as long where others are met
+/// within 3 %).
+constexpr double farthest_own_row = 10;
 constexpr std::size_t most_field_points = 3000;                         ///< the work of a field grows with their cube
 constexpr std::size_t first_wave_coordinate = ResidualGrid::most_axes;  ///< of a ResidualPoint
 
@@ -56,18 +59,22 @@ ResidualLayer wave_layer() {
         .first = first_wave_coordinate};
 }
 
-/// Decodes keep all: their kernels change at once, and the fields of those without their farthest rows predict held-out
-/// rows no better (A100 and L40S, groups: 2.5 -> 2.7 and 3.8 -> 4.1 %).
+/// Decodes of tables keep all: their kernels change at once, and the fields of those without their farthest rows
+/// predict held-out rows no better (A100 and L40S, groups: 2.5 -> 2.7 and 3.8 -> 4.1 %).
 std::vector<ResidualPoint> credible_points(KernelKind kind, std::vector<ResidualPoint> const& points,
-                                           FieldScales const& scales) {
+                                           FieldScales const& scales, GridRowsOf rows_of) {
+    if (rows_of == GridRowsOf::own_machine)
+        return without_outliers(points, scales, usual_lengths.size(), farthest_own_row);
     return kind == KernelKind::prefill ? without_outliers(points, scales, usual_lengths.size()) : points;
 }
 
-/// Of the points that are not doubted.
-FieldScales scales_of_field(KernelKind kind, std::vector<ResidualPoint> const& points) {
-    FieldScales const of_all = find_scales(points, usual_lengths);
-    std::vector<ResidualPoint> const credible = credible_points(kind, points, of_all);
-    return credible.size() == points.size() ? of_all : find_scales(credible, usual_lengths);
+/// Of the points that are not doubted. Of few rows one that is far off would make the field bend to it before it could
+/// be doubted, so the first scales are found without what sticks out.
+FieldScales scales_of_field(KernelKind kind, std::vector<ResidualPoint> const& points, GridRowsOf rows_of) {
+    bool const is_own = rows_of == GridRowsOf::own_machine;
+    FieldScales const of_all = find_scales(is_own ? levelled(points) : points, usual_lengths);
+    std::vector<ResidualPoint> const credible = credible_points(kind, points, of_all, rows_of);
+    return credible.size() == points.size() && !is_own ? of_all : find_scales(credible, usual_lengths);
 }
 
 }  // namespace
@@ -104,11 +111,11 @@ ResidualPoint point_of(KernelMeasurement const& row, double log_ratio) {
 
 bool has_field(KernelKind kind) { return kind == KernelKind::prefill || kind == KernelKind::decode; }
 
-KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& points) {
-    KernelGridPlan plan;
+KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& points, GridRowsOf rows_of) {
+    KernelGridPlan plan{.layers = {}, .field = {}, .rows_of = rows_of};
     plan.layers.push_back({.axes = knots_of(kind), .smoothing = smoothing_of(kind)});
     if (kind == KernelKind::gemm) plan.layers.push_back(wave_layer());
-    if (has_field(kind) && points.size() <= most_field_points) plan.field = scales_of_field(kind, points);
+    if (has_field(kind) && points.size() <= most_field_points) plan.field = scales_of_field(kind, points, rows_of);
     for (ResidualLayer& layer : plan.layers)
         for (std::size_t a = 0; a < layer.axes.size(); ++a) {
             auto const [low, high] = range_of(points, layer.first + a);
@@ -120,7 +127,7 @@ KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& poi
 
 KernelGrids fit_kernel_grids(KernelKind kind, std::vector<ResidualPoint> const& points, KernelGridPlan const& plan) {
     if (plan.field) {
-        std::vector<ResidualPoint> const credible = credible_points(kind, points, *plan.field);
+        std::vector<ResidualPoint> const credible = credible_points(kind, points, *plan.field, plan.rows_of);
         return {field_grid(credible, plan.layers.front().axes, *plan.field), {}, points.size() - credible.size()};
     }
     std::vector<ResidualGrid> grids = fit_residual(points, plan.layers, robust_scale_of(kind));

@@ -4,6 +4,7 @@
 #include "calibrate/residual_field.hpp"
 #include "calibrate/residual_fit.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,16 +18,22 @@ ResidualPoint point_of(KernelMeasurement const& row, double log_ratio);
 /// Lowest and highest coordinate of the points. @pre there are points
 std::pair<double, double> range_of(std::vector<ResidualPoint> const& points, std::size_t coordinate);
 
+/// Whose rows the points are. A row of one's own that stands alone, far from what the others say, is doubted whatever
+/// the kernel; published tables have every shape next to others like it, and kernels that change at once.
+enum class GridRowsOf : std::uint8_t { tables, own_machine };
+
 /// The grids that a kernel gets: layers that are smoothed, or one layer that holds a field.
 struct KernelGridPlan {
     std::vector<ResidualLayer> layers;
     std::optional<FieldScales> field;
+    GridRowsOf rows_of = GridRowsOf::tables;
 };
 /// Attention bends smoothly and gets a field; libraries change the kernels of products at once, which smoothed layers
 /// follow better.
 bool has_field(KernelKind kind);
 /// Over what the points spread over.
-KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& points);
+KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& points,
+                          GridRowsOf rows_of = GridRowsOf::tables);
 
 /// What `KernelFit` holds beside its constants.
 struct KernelGrids {

@@ -21,6 +21,7 @@ constexpr double least_noise = 1e-5;        ///< keeps the matrix of points that
 constexpr double shortest = 0.3;
 constexpr double longest = 30;
 constexpr std::size_t beyond_lengths = 3;  ///< parameters: variance, noise, twins
+constexpr double normal = 1.4826;          ///< standard deviation over median deviation of a normal distribution
 constexpr double usual_twins = 2;          ///< logit of the correlation between devices of one chip
 
 /// Matern 3/2 at a distance in units of the lengths, times the square root of 3.
@@ -186,11 +187,24 @@ FieldScales find_scales(std::span<ResidualPoint const> points, std::span<double 
     return scales;
 }
 
+std::vector<ResidualPoint> levelled(std::vector<ResidualPoint> points) {
+    constexpr double most = 5;
+    constexpr double least_unit = 0.02;
+    std::vector<double> values;
+    for (ResidualPoint const& p : points)
+        values.push_back(p.log_ratio);
+    double const middle = quantile_of(values, 0.5);
+    for (double& value : values)
+        value = std::abs(value - middle);
+    double const reach = most * normal * std::max(least_unit, quantile_of(std::move(values), 0.5));
+    for (ResidualPoint& p : points)
+        p.log_ratio = std::clamp(p.log_ratio, middle - reach, middle + reach);
+    return points;
+}
+
 std::vector<ResidualPoint> without_outliers(std::span<ResidualPoint const> points, FieldScales const& scales,
-                                            std::size_t axes) {
+                                            std::size_t axes, double most_usual) {
     constexpr std::size_t fewest = 20;
-    constexpr double normal = 1.4826;  // standard deviation over median deviation of a normal distribution
-    constexpr double most_usual = 15;
     constexpr double least_unit = 0.3;  // assumed: of the deviation that the noise says, which outliers raise
     std::vector<ResidualPoint> left = in_one_order(points);
     if (left.size() < fewest) return left;
