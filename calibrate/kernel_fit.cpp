@@ -230,22 +230,6 @@ void add_shipped_marks(KernelFit& fit, KernelFit const& shipped) {
     fit.seen = std::move(all);
 }
 
-/// What rows that no fit saw say of so few, and no narrower than 20 % over the root of how many more rows there are
-/// than constants (assumed): what is left of rows that as many constants can meet says nothing.
-TimeInterval interval_of_few(std::vector<UnseenRow> const& unseen, std::size_t rows, KernelKind kind) {
-    constexpr double widen = 1.25;
-    constexpr double doubt = 0.2;
-    std::size_t const constants = kernel_constants(kind).size();
-    double const free = rows > constants ? static_cast<double>(rows - constants) : 1;
-    double const least = doubt / std::sqrt(free);
-    TimeInterval const floor{.low = std::exp(-least), .high = std::exp(least)};
-    if (unseen.empty()) return floor;
-    std::vector<double> left;
-    for (UnseenRow const& row : unseen)
-        left.push_back(row.log_ratio);
-    return hull_of(floor, residual_interval(left, widen));
-}
-
 /// What the grids say of the rows fades beyond them within an octave: there the class's formula holds.
 void fade_grids(KernelFit& fit, std::vector<ResidualPoint> const& points) {
     fit.residual = faded(fit.residual, 0, points);
@@ -331,6 +315,7 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
         add_shipped_grids(fit, *choices.shipped);
     else if (choices.of_class && with_grid)
         fade_grids(fit, points);
+    if (choices.shipped != nullptr) fit.cells = cells_of(points, fit.residual.axes().size());
     std::vector<double> held_out;
     for (KernelMeasurement const& row : rows) {
         if (!is_held_out(row.row)) continue;
@@ -343,7 +328,8 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
         fit.intervals = {
             {.from_seconds = 0, .factors = hull_of(fit.outside, interval_of_few(unseen, used.size(), kind))}};
     else {
-        fit.intervals = interval_bands(unseen);
+        fit.intervals =
+            interval_bands(unseen, choices.shipped != nullptr ? widened_for_constants(used.size(), kind) : 1);
         for (KernelInterval const& band : fit.intervals)
             fit.outside = hull_of(fit.outside, band.factors);
     }
@@ -357,7 +343,10 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     // A class's doubt is of other devices: where enough rows of this one were predicted unseen, theirs holds.
     bool const is_known_here = choices.of_class && unseen.size() >= fewest_banded_rows;
     if (choices.refines && !is_known_here) keep_shipped_doubt(fit, *choices.shipped);
-    if (choices.refines && !choices.of_class) add_shipped_marks(fit, *choices.shipped);
+    if (choices.refines && !choices.of_class) {
+        doubt_shipped_apart(fit, *choices.shipped, used);
+        add_shipped_marks(fit, *choices.shipped);
+    }
     require_agreement(fit);
     return fit;
 }

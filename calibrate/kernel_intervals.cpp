@@ -16,7 +16,7 @@ TimeInterval residual_interval(std::vector<double> const& log_measured_to_predic
     return {.low = std::exp(std::min(-least, low)), .high = std::exp(std::max(least, high))};
 }
 
-std::vector<KernelInterval> interval_bands(std::vector<UnseenRow> const& rows) {
+std::vector<KernelInterval> interval_bands(std::vector<UnseenRow> const& rows, double widen) {
     constexpr std::array edges{0.0, 10e-6, 30e-6, 100e-6, 1e-3, 10e-3};
     constexpr std::size_t enough = 40;
     std::vector<KernelInterval> bands;
@@ -28,11 +28,31 @@ std::vector<KernelInterval> interval_bands(std::vector<UnseenRow> const& rows) {
             if (r.seconds >= edges[b] && r.seconds < to) pending.push_back(r.log_ratio);
         if (pending.size() < enough && b + 1 < edges.size()) continue;
         if (pending.size() < enough && !bands.empty()) break;  // the last band before holds on
-        bands.push_back({.from_seconds = from, .factors = residual_interval(pending, 1)});
+        bands.push_back({.from_seconds = from, .factors = residual_interval(pending, widen)});
         pending.clear();
         from = to;
     }
     return bands;
+}
+
+TimeInterval interval_of_few(std::vector<UnseenRow> const& unseen, std::size_t rows, KernelKind kind) {
+    constexpr double widen = 1.25;
+    constexpr double doubt = 0.2;
+    std::size_t const constants = kernel_constants(kind).size();
+    double const free = rows > constants ? static_cast<double>(rows - constants) : 1;
+    double const least = doubt / std::sqrt(free);
+    TimeInterval const floor{.low = std::exp(-least), .high = std::exp(least)};
+    if (unseen.empty()) return floor;
+    std::vector<double> left;
+    for (UnseenRow const& row : unseen)
+        left.push_back(row.log_ratio);
+    return hull_of(floor, residual_interval(left, widen));
+}
+
+double widened_for_constants(std::size_t rows, KernelKind kind) {
+    auto const count = static_cast<double>(rows);
+    auto const free = std::max(count / 2, count - static_cast<double>(kernel_constants(kind).size()));
+    return std::sqrt(count / free);
 }
 
 std::vector<KernelInterval> bands_within(std::vector<KernelInterval> const& bands, double shortest, double longest,

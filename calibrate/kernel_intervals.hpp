@@ -2,6 +2,7 @@
 
 #include "core/spec/kernel_calibration.hpp"
 
+#include <cstddef>
 #include <vector>
 
 namespace sextant {
@@ -16,7 +17,15 @@ struct UnseenRow {
 TimeInterval residual_interval(std::vector<double> const& log_measured_to_predicted, double widen);
 
 /// The same in bands of predicted time, each with enough rows to say something.
-std::vector<KernelInterval> interval_bands(std::vector<UnseenRow> const& rows);
+std::vector<KernelInterval> interval_bands(std::vector<UnseenRow> const& rows, double widen = 1);
+
+/// What rows that no fit saw say of so few, and no narrower than 20 % over the root of how many more rows there are
+/// than constants (assumed): what is left of rows that as many constants can meet says nothing.
+TimeInterval interval_of_few(std::vector<UnseenRow> const& unseen, std::size_t rows, KernelKind kind);
+
+/// Constants and lengths of the field have seen the rows that the folds leave out: of few rows these are met better
+/// than others are, as residuals are by the root of the share of rows that is free.
+double widened_for_constants(std::size_t rows, KernelKind kind);
 
 /// Bands of times from `shortest` to `longest`; before and from then on `outside`.
 std::vector<KernelInterval> bands_within(std::vector<KernelInterval> const& bands, double shortest, double longest,

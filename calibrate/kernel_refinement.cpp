@@ -2,12 +2,15 @@
 
 #include "calibrate/kernel_grids.hpp"
 #include "calibrate/kernel_intervals.hpp"
+#include "core/quantile.hpp"
+#include "cost_models/kernel_estimate.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
 #include <set>
+#include <span>
 
 namespace sextant {
 namespace {
@@ -48,6 +51,18 @@ ResidualPoint anchor_at(std::span<double const> at, KernelMeasurement const& lik
     ResidualPoint point{.at = {}, .log_ratio = 0};
     std::copy(at.begin(), at.end(), point.at.begin());
     return point;
+}
+
+struct TimeRange {
+    double shortest, longest;
+};
+
+/// From half the shortest row to twice the longest.
+TimeRange known_times(std::vector<KernelMeasurement const*> const& rows) {
+    constexpr double near = 2;
+    auto const [shortest, longest] = std::minmax_element(
+        rows.begin(), rows.end(), [](auto const* a, auto const* b) { return *a->row.measured < *b->row.measured; });
+    return {(*shortest)->row.measured->base() / near, (*longest)->row.measured->base() * near};
 }
 
 }  // namespace
@@ -108,20 +123,38 @@ ResidualGrid sum_of(ResidualGrid const& a, ResidualGrid const& b) {
     return {std::move(axes), std::move(values)};
 }
 
+std::vector<std::uint32_t> cells_of(std::vector<ResidualPoint> const& points, std::size_t axes) {
+    std::multiset<std::uint32_t> cells;
+    for (ResidualPoint const& point : points) {
+        std::uint32_t const cell = shape_cell(std::span(point.at).first(axes));
+        if (cells.count(cell) < 2) cells.insert(cell);
+    }
+    return {cells.begin(), cells.end()};
+}
+
 void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {
     fit.intervals = hull_of(fit.intervals, shipped.intervals);
     if (fit.large_efficiency <= 0) fit.large_efficiency = shipped.large_efficiency;
 }
 
 void keep_class_beyond(KernelFit& fit, std::vector<KernelMeasurement const*> const& rows) {
-    constexpr double near = 2;
-    double shortest = rows.front()->row.measured->base();
-    double longest = shortest;
-    for (KernelMeasurement const* row : rows) {
-        shortest = std::min(shortest, row->row.measured->base());
-        longest = std::max(longest, row->row.measured->base());
-    }
-    fit.intervals = bands_within(fit.intervals, shortest / near, longest * near, fit.outside);
+    TimeRange const known = known_times(rows);
+    fit.intervals = bands_within(fit.intervals, known.shortest, known.longest, fit.outside);
+}
+
+void doubt_shipped_apart(KernelFit& fit, KernelFit const& shipped, std::vector<KernelMeasurement const*> const& rows) {
+    std::vector<double> apart;
+    for (KernelMeasurement const* row : rows)
+        apart.push_back(std::log(row->row.measured->base() / (model_seconds(*row, shipped.constants) *
+                                                              std::exp(shipped_correction(*row, shipped)))));
+    double const median = std::exp(quantile_of(std::move(apart), 0.5));
+    TimeInterval const contradicted{.low = std::min(1.0, median), .high = std::max(1.0, median)};
+    auto const doubted = [&](TimeInterval factors) { return product_of(factors, contradicted); };
+
+    fit.apart = hull_of(fit.intervals, shipped.intervals);
+    for (KernelInterval& band : fit.apart)
+        band.factors = doubted(band.factors);
+    fit.outside = doubted(fit.outside);
 }
 
 }  // namespace sextant

@@ -3,6 +3,8 @@
 #include "calibrate/kernel_measurement.hpp"
 #include "calibrate/residual_fit.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace sextant {
@@ -21,9 +23,16 @@ std::vector<ResidualPoint> anchors(KernelFit const& shipped, KernelMeasurement c
 /// point that lie on its axes.
 ResidualGrid faded(ResidualGrid const& grid, std::size_t first, std::vector<ResidualPoint> const& points);
 
+/// The cells of a fit: where the points lie on the residual's axes, of one cell no more than two.
+std::vector<std::uint32_t> cells_of(std::vector<ResidualPoint> const& points, std::size_t axes);
+
 /// Within the range of the shipped grids the fit is trusted no more than they are; what large shapes reach is theirs
 /// where the rows have none.
 void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped);
+
+/// Of the device itself: what is near none of its rows is trusted as what ships, doubted by as much as the rows
+/// contradict it in the median.
+void doubt_shipped_apart(KernelFit& fit, KernelFit const& shipped, std::vector<KernelMeasurement const*> const& rows);
 
 /// Times of twice the longest row and more, and of half the shortest and less, are trusted no more than `outside`.
 void keep_class_beyond(KernelFit& fit, std::vector<KernelMeasurement const*> const& rows);

@@ -145,18 +145,33 @@ std::vector<HeldOutRow> judge_sizes(MeasurementList const& rows, ClusterSpec con
     return out;
 }
 
+bool is_known_by_class(ClusterSpec const& cluster, bool between_domains) {
+    if (!cluster.network_model) return false;
+    NetworkModel const& model = *cluster.network_model;
+    return (between_domains ? model.out_part : model.up_part).range == CalibrationRange::by_class;
+}
+
 /// Own intervals where enough rows were held out, else those of the class's file for the same range, wide enough for
 /// what the fit leaves of the rows at hand.
 /// - `outside`: no narrower than the class's. What is held out of the arrangements of a sweep says little of more ranks
 ///   than it has; of the platforms that ship, predictions of eight ranks by four then lie in it as often as they
-///   should, 75 -> 81 % in one domain.
+///   should, 75 -> 81 % in one domain. Of a network that its class alone says anything of, as wide as of what nobody
+///   measured: one log of a slow fabric does not make better known what it has no rows of.
 /// - `inside`: no wider than it would be without. A size between two that jump is far off where it is left out.
 void set_intervals(NetworkCalibration& calibration, std::vector<HeldOutRow> const& scored,
-                   std::vector<HeldOutRow> const& at_hand, ClusterSpec const& base) {
+                   std::vector<HeldOutRow> const& at_hand, ClusterSpec const& cluster) {
+    ClusterSpec const base = of_class(cluster);
     if (!base.network_model) return;
     bool borrows = false;
     for (NetworkInterval interval : base.network_model->intervals) {
         auto own = own_interval(interval, scored);
+        if (interval.range == CalibrationRange::outside && is_known_by_class(cluster, interval.between_domains))
+            for (NetworkInterval const& other : base.network_model->intervals)
+                if (other.range == CalibrationRange::by_class && other.between_domains == interval.between_domains &&
+                    other.from == interval.from) {
+                    interval.low = std::min(interval.low, other.low);
+                    interval.high = std::max(interval.high, other.high);
+                }
         if (own && own->range == CalibrationRange::outside) {
             own->low = std::min(own->low, interval.low);
             own->high = std::max(own->high, interval.high);
@@ -274,7 +289,7 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
     add_start(out, cluster);
     out.provenance.held_out = errors_from(scored, out.name);
     scored.insert(scored.end(), of_sizes.begin(), of_sizes.end());
-    set_intervals(out, scored, at_hand, of_class(cluster));
+    set_intervals(out, scored, at_hand, cluster);
     return out;
 }
 

@@ -37,11 +37,14 @@ KernelEstimate finish(Seconds time, KernelChoice const& choice, std::span<double
         return out;
     }
     if (choice.gridded) out.time *= std::exp(choice.fit->residual.value(at));
-    bool const inside = choice.gridded && choice.fit->residual.covers(at);
+    KernelFit const& fit = *choice.fit;
+    bool const covered = choice.gridded && fit.residual.covers(at);
+    bool const near = covered && fit.is_near_rows(at);
+    bool const inside = near || (covered && !fit.apart.empty());
     out.support = support_of(choice, inside);
     out.factors = outside_of(choice);
     if (!inside) return out;
-    out.factors = interval_at(choice.fit->intervals, out.time.base(), choice.fit->outside);
+    out.factors = interval_at(near ? fit.intervals : fit.apart, out.time.base(), fit.outside);
     if (choice.sister) out.factors = widened_for_sister(out.factors);
     return out;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,9 +58,19 @@ struct KernelFit {
     std::vector<std::string> sources;  ///< of its rows; empty: all of the calibration's
     std::vector<std::uint32_t> seen;   ///< their shapes, each a `shape_mark`, ascending; empty: not stated
     HeldOutError held_out;
-    std::vector<KernelInterval> intervals;  ///< inside the residual's range, by predicted time
-    TimeInterval outside{0.6, 1.8};         ///< elsewhere
+    std::vector<KernelInterval> intervals;  ///< inside the residual's range and near a row, by predicted time
+    /// Of rows of one's own, where they lie: a `shape_cell` for each row, two at most of one cell, ascending; empty:
+    /// everywhere inside the residual's range.
+    std::vector<std::uint32_t> cells;
+    std::vector<KernelInterval> apart;  ///< inside the range, but near none of the cells; empty: `outside`
+    TimeInterval outside{0.6, 1.8};     ///< elsewhere
+
+    /// Whether two rows lie within about an octave along every axis of the residual.
+    [[nodiscard]] bool is_near_rows(std::span<double const> at) const;
 };
+
+/// The octave of a point along each axis of a residual (at most four), six bits each.
+std::uint32_t shape_cell(std::span<double const> at);
 
 /// What variants of attention end in that are of the backward pass: "bf16 sextant-bench/backward".
 inline constexpr std::string_view backward_variant = "/backward";

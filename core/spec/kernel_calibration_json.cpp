@@ -146,11 +146,20 @@ KernelFit read_fit(ObjectReader in) {
                     .p95_pct = held_out.number("p95_pct"),
                     .bias_pct = held_out.number("bias_pct")};
     held_out.finish();
-    for (ObjectReader& band : in.objects("intervals")) {
-        fit.intervals.push_back(
-            {.from_seconds = number_between(band, "from_seconds", 0, 1e3), .factors = read_interval(band)});
-        band.finish();
-    }
+    auto const read_bands = [&](std::string_view key) {
+        std::vector<KernelInterval> bands;
+        for (ObjectReader& band : in.objects(key)) {
+            bands.push_back(
+                {.from_seconds = number_between(band, "from_seconds", 0, 1e3), .factors = read_interval(band)});
+            band.finish();
+        }
+        return bands;
+    };
+    fit.intervals = read_bands("intervals");
+    in.allow("cells");
+    if (in.has("cells")) fit.cells = read_marks(in, "cells");
+    in.allow("apart");
+    if (in.has("apart")) fit.apart = read_bands("apart");
     ObjectReader outside = in.object("outside");
     fit.outside = read_interval(outside);
     outside.finish();
@@ -162,6 +171,14 @@ std::string digits(double value) { return fmt::format("{:.5g}", value); }
 
 std::string interval_json(TimeInterval const& factors) {
     return fmt::format("\"low\": {}, \"high\": {}", digits(factors.low), digits(factors.high));
+}
+
+std::string bands_json(std::vector<KernelInterval> const& bands) {
+    std::string out = "[";
+    for (KernelInterval const& band : bands)
+        out += fmt::format("{}{{\"from_seconds\": {}, {}}}", out.size() > 1 ? ", " : "", digits(band.from_seconds),
+                           interval_json(band.factors));
+    return out + "]";
 }
 
 /// Two grids add up: with two decimals a file would be up to a per cent off the fit whose errors it states.
@@ -220,12 +237,12 @@ std::string fit_json(KernelFit const& fit) {
     out += fmt::format(
         "     \"large_efficiency\": {:.4g},\n"
         "     \"held_out\": {{\"rows\": {}, \"median_pct\": {:.3g}, \"p95_pct\": {:.3g}, \"bias_pct\": {:.3g}}},\n"
-        "     \"intervals\": [",
-        fit.large_efficiency, fit.held_out.rows, fit.held_out.median_pct, fit.held_out.p95_pct, fit.held_out.bias_pct);
-    for (std::size_t i = 0; i < fit.intervals.size(); ++i)
-        out += fmt::format("{}{{\"from_seconds\": {}, {}}}", i > 0 ? ", " : "", digits(fit.intervals[i].from_seconds),
-                           interval_json(fit.intervals[i].factors));
-    return out + fmt::format("],\n     \"outside\": {{{}}}}}", interval_json(fit.outside));
+        "     \"intervals\": {},\n",
+        fit.large_efficiency, fit.held_out.rows, fit.held_out.median_pct, fit.held_out.p95_pct, fit.held_out.bias_pct,
+        bands_json(fit.intervals));
+    if (!fit.cells.empty()) out += fmt::format("     \"cells\": {},\n", marks_json(fit.cells));
+    if (!fit.apart.empty()) out += fmt::format("     \"apart\": {},\n", bands_json(fit.apart));
+    return out + fmt::format("     \"outside\": {{{}}}}}", interval_json(fit.outside));
 }
 
 }  // namespace
