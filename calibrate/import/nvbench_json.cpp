@@ -61,7 +61,7 @@ public:
         for (Json const& entry : list_in(json_, "summaries")) {
             if (text_in(entry, "tag") != tag) continue;
             for (Json const& datum : list_in(entry, "data"))
-                if (text_in(datum, "name") == "value") return read(text_in(datum, "value"), tag, number_in);
+                if (text_in(datum, "name") == "value") return read_stated(text_in(datum, "value"), tag);
         }
         return std::nullopt;
     }
@@ -74,6 +74,12 @@ public:
     [[nodiscard]] std::string text(char const* key) const { return text_in(json_, key); }
 
 private:
+    /// In tables "nan" is a blank cell; here it is a time that NVBench could not take.
+    [[nodiscard]] std::optional<double> read_stated(std::string const& text, std::string_view tag) const {
+        auto const value = read(text, tag, number_in);
+        if (!value && !text.empty()) throw RowSkip(std::string(tag) + " is not finite", where_ + ": '" + text + "'");
+        return value;
+    }
     template <class Value>
     [[nodiscard]] std::optional<Value> read(std::string const& text, std::string_view what,
                                             std::optional<Value> (*in)(std::string_view, std::string_view,

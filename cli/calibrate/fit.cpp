@@ -10,6 +10,7 @@
 #include <CLI/App.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 
@@ -95,7 +96,10 @@ void require_writable(FitRequest const& request) {
     };
     if (!request.out.empty()) probe(request.out);
     if (!request.rows.empty()) probe(request.rows);
-    if (!request.catalogue.empty()) probe(request.catalogue + "/probe.json");
+    if (request.catalogue.empty()) return;
+    if (!std::filesystem::is_directory(request.catalogue))
+        throw InputError("--catalogue: '{}' is no folder (make it first)", request.catalogue);
+    probe(request.catalogue + "/probe.json");
 }
 
 int fit(FitRequest const& request, CommandContext& context) {
@@ -169,9 +173,10 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
            "(default: 0, each is fitted and judged by a fit without it)")
         ->option_text("SHARE");
     written(
-        app.add_option("--catalogue", r.catalogue, "fits every calibration that the program ships, into this folder"))
+        app.add_option("--catalogue", r.catalogue,
+                       "fits every calibration that the program ships anew, from these rows alone, into this folder"))
         ->option_text("FOLDER");
-    app.add_option("--only", r.only, "of the catalogue, these")->option_text("NAME");
+    app.add_option("--only", r.only, "of --collectives with --catalogue, these")->option_text("NAME");
     app.footer(
         "What is fitted is used by its file: a calibration behind a cluster's name, in every command\n"
         "(--cluster h100-sxm:calibration=mine.json; two where both kernels and collectives were fitted), a framework\n"

@@ -337,7 +337,7 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     if (devices.size() > 1)
         throw InputError(
             "--kernels: rows of {} devices ({}, {}, ...): one calibration is of one device "
-            "(--catalogue FOLDER makes one each; --device NAME takes all rows as that device's)",
+            "(one call for each, with a file of its rows; --device NAME takes all rows as that device's)",
             devices.size(), devices[0].name, devices[1].name);
     Table table = fit_table();
     DeviceRows& d = devices.front();

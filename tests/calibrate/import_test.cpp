@@ -457,6 +457,7 @@ TEST_CASE("NVBench: a figure that is none costs its row and not the file") {
     for (Fault const& fault :
          {Fault{"1.5e-05", "inf", "nv/cold/time/gpu/mean is not finite (matmul, Device=0: 'inf')", 1, 1},
           {"1.5e-05", "-inf", "nv/cold/time/gpu/mean is not finite (matmul, Device=0: '-inf')", 1, 1},
+          {"1.5e-05", "nan", "nv/cold/time/gpu/mean is not finite (matmul, Device=0: 'nan')", 1, 1},
           {"1.2e-05", "fast", "nv/batch/time/gpu/mean is not a number (matmul, Device=0: 'fast')", 1, 1},
           {"256", "2.5", "m is not a whole number (matmul, Device=0: '2.5')", 0, 1},
           {"256", "-256", "m is negative (matmul, Device=0: '-256')", 0, 1},

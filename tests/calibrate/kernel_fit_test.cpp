@@ -11,6 +11,7 @@
 #include "tests/seeds.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <memory>
@@ -283,6 +284,89 @@ TEST_CASE("fit_kernel: short or long rows of a device leave the other times to i
     CHECK(error(lengthy, is_long) < 0.08);
     CHECK(error(lengthy, is_short) < 0.15);
     CHECK(interval_at(lengthy.intervals, 20e-6, {}).high == lengthy.outside.high);
+}
+
+TEST_CASE("fit_kernel: what every call of one's own rows waits for is not taken for a lower rate") {
+    AcceleratorProfile const device = accelerator();
+    KernelFit of_class;
+    of_class.constants = known_constants();
+    of_class.constants[static_cast<std::size_t>(GemmConstant::launch)] = 1e-6;
+    of_class.outside = {.low = 0.7, .high = 1.4};
+    auto const all = products(device, known_constants(), fixtures::cases(800, 400), 0.01);
+    auto rows = all;  // times around each call
+    for (KernelMeasurement& row : rows)
+        row.row.measured = *row.row.measured + 4 * units::us;
+    std::vector<KernelMeasurement> brief;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(brief),
+                 [](KernelMeasurement const& row) { return *row.row.measured < 25e-6 * units::s; });
+    auto const is_own = GENERATE(false, true);
+    KernelFit const fit =
+        fit_kernel(brief, {.threads = 1, .starts = 1, .shipped = &of_class, .refines = is_own, .of_class = !is_own});
+    CHECK(fit.constants[static_cast<std::size_t>(GemmConstant::launch)] == Approx(7e-6).epsilon(0.2));
+    CHECK(fit.constants[static_cast<std::size_t>(GemmConstant::efficiency)] == Approx(0.7).epsilon(0.1));
+}
+
+TEST_CASE("fit_kernel: a row of attention of one's own that stands alone moves no other shape") {
+    AcceleratorProfile const device = find_accelerator("h100-sxm", "test");
+    std::vector<double> constants;
+    for (KernelConstant const& c : kernel_constants(KernelKind::decode))
+        constants.push_back(c.start);
+    std::mt19937_64 random(seeded(5));
+    std::vector<KernelMeasurement> rows;
+    for (std::int64_t const sequences : {1, 4, 16, 64})
+        for (std::int64_t const keys : {256, 1024, 2048, 4096, 8192, 16384}) {
+            KernelCase row;
+            for (std::int64_t const heads : {16, 32}) {
+                row.what =
+                    DecodeAttention{.batch = sequences, .heads = heads, .kv_heads = 8, .keys = keys, .head_dim = 128};
+                row.variant = "bf16/bf16";
+                row.measured = units::us;
+                KernelMeasurement measurement = *kernel_measurement(row, device);
+                measurement.row.measured =
+                    1.2 * model_seconds(measurement, constants) * std::exp(uniform(random, -0.02, 0.02)) * units::s;
+                rows.push_back(measurement);
+            }
+        }
+    KernelFit shipped;
+    shipped.kind = KernelKind::decode;
+    shipped.constants = constants;
+    KernelFitChoices const choices{.threads = 1, .starts = 1, .shipped = &shipped, .of_class = true};
+    KernelFit const clean = fit_kernel(rows, choices);
+    auto spoilt = rows;
+    for (std::size_t bad = 3; bad < rows.size(); bad += 11) {
+        if (is_held_out(rows[bad].row)) continue;
+        spoilt = rows;
+        spoilt[bad].row.measured = *rows[bad].row.measured * 2.5;
+        KernelFit const fit = fit_kernel(spoilt, choices);
+        CAPTURE(bad);
+        CHECK(fit.doubted == 1);
+        for (KernelMeasurement const& row : rows)
+            CHECK(fitted_seconds(row, fit) == Approx(fitted_seconds(row, clean)).epsilon(0.1));
+    }
+}
+
+TEST_CASE("fit_kernel: what no two of one's own rows are near is trusted no more than what ships is contradicted") {
+    AcceleratorProfile const device = accelerator();
+    KernelFit const shipped =
+        fit_kernel(products(device, known_constants(), fixtures::cases(600, 300), 0.02), {.threads = 1, .starts = 1});
+    std::vector<KernelMeasurement> slower;
+    for (KernelMeasurement row : products(device, known_constants(), fixtures::cases(600, 300), 0.02)) {
+        if (std::get<Gemm>(row.row.what).m < 1024) continue;
+        row.row.measured = *row.row.measured * 1.3;
+        slower.push_back(row);
+    }
+    KernelFit const fit = fit_kernel(slower, {.threads = 1, .starts = 1, .shipped = &shipped, .refines = true});
+    CHECK(fit.is_near_rows(std::array{11.0, 9.0, 9.0}));
+    CHECK_FALSE(fit.is_near_rows(std::array{6.0, 9.0, 9.0}));
+    REQUIRE_FALSE(fit.apart.empty());
+    for (double const seconds : {5e-6, 5e-5, 5e-4}) {
+        double const known = interval_at(shipped.intervals, seconds, shipped.outside).high;
+        CHECK(interval_at(fit.apart, seconds, {}).high > 1.2 * known);
+        CHECK(interval_at(fit.intervals, seconds, {}).high < interval_at(fit.apart, seconds, {}).high);
+    }
+    KernelFit const of_class = fit_kernel(slower, {.threads = 1, .starts = 1, .shipped = &shipped, .of_class = true});
+    CHECK(of_class.apart.empty());  // its `outside`
+    CHECK_FALSE(of_class.is_near_rows(std::array{6.0, 9.0, 9.0}));
 }
 
 TEST_CASE("fit_kernel: beside the grids of a class, own rows say how far times are off where they are, and beyond") {

@@ -104,6 +104,19 @@ TEST_CASE("residual field: one row far from all its neighbours is not followed, 
     CHECK(without_outliers(std::span(points).subspan(195, 10), with, 3).size() == 10);
 }
 
+TEST_CASE("residual field: what sticks out is levelled, and the order and all others stay") {
+    std::mt19937_64 random(fixtures::seeded(9));
+    std::vector<ResidualPoint> points = drawn_points(random, 40, 0.01);
+    points[7].log_ratio = 3;
+    points[8].log_ratio = -3;
+    std::vector<ResidualPoint> const level = levelled(points);
+    for (std::size_t i = 0; i < points.size(); ++i)
+        if (i == 7 || i == 8)
+            CHECK(std::abs(level[i].log_ratio) < 2.5);
+        else
+            CHECK(level[i].log_ratio == points[i].log_ratio);
+}
+
 TEST_CASE("residual field: a twin that bends alike tells of places without points, one that does not is not believed") {
     std::mt19937_64 random(fixtures::seeded(4));
     std::vector<double> const usual{2, 2, 2};
