@@ -78,6 +78,7 @@ KernelFit fit_constants(std::vector<KernelMeasurement const*> const& all, Kernel
     fit.kind = rows.front()->kind;
     fit.variant = rows.front()->variant;
     fit.rows = static_cast<std::int64_t>(rows.size());
+    if (rows.size() > choices.most_rows && choices.shipped != nullptr) rows = spread_over_cells(std::move(rows));
     if (rows.size() > choices.most_rows) rows.resize(choices.most_rows);  // the least hashes
     FitResult const result = fit_least_squares(
         problem_of(rows, choices),

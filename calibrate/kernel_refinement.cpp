@@ -9,8 +9,10 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -130,6 +132,18 @@ std::vector<std::uint32_t> cells_of(std::vector<ResidualPoint> const& points, st
         if (cells.count(cell) < 2) cells.insert(cell);
     }
     return {cells.begin(), cells.end()};
+}
+
+std::vector<KernelMeasurement const*> spread_over_cells(std::vector<KernelMeasurement const*> rows) {
+    std::map<std::uint32_t, std::size_t> taken;
+    std::vector<std::pair<std::size_t, KernelMeasurement const*>> ranked;
+    for (KernelMeasurement const* row : rows) {
+        ResidualPoint const point = point_of(*row, 0);
+        ranked.emplace_back(taken[shape_cell(std::span(point.at).first(ResidualGrid::most_axes))]++, row);
+    }
+    std::stable_sort(ranked.begin(), ranked.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::transform(ranked.begin(), ranked.end(), rows.begin(), [](auto const& entry) { return entry.second; });
+    return rows;
 }
 
 void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {

@@ -26,6 +26,10 @@ ResidualGrid faded(ResidualGrid const& grid, std::size_t first, std::vector<Resi
 /// The cells of a fit: where the points lie on the residual's axes, of one cell no more than two.
 std::vector<std::uint32_t> cells_of(std::vector<ResidualPoint> const& points, std::size_t axes);
 
+/// The rows in another order, the first of every cell, then the second, and so on: those of shapes that are rare among
+/// one's own come early. @pre they are in one order
+std::vector<KernelMeasurement const*> spread_over_cells(std::vector<KernelMeasurement const*> rows);
+
 /// Within the range of the shipped grids the fit is trusted no more than they are; what large shapes reach is theirs
 /// where the rows have none.
 void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped);

@@ -20,8 +20,8 @@ inline constexpr double ampere_attention_on_hopper = 0.6;
 /// Time of one pass of attention within a step. Fused kernels by `estimate_training_attention`, else by
 /// `estimate_prefill` without the preparing kernels of a serving engine; the rate times the framework's
 /// `attention_scale`; backward 2.5 times the work at the rate of `attention_backward_efficiency` against the forward
-/// one. Unfused ones are batched products at 0.4 of peak plus the
-/// traffic of the score matrix. Source: arXiv:2307.08691 sec. 4.1; 0.4 assumed.
+/// one. Unfused ones are the matrix products of each head, plus the traffic of the score matrix. Source:
+/// arXiv:2307.08691 sec. 4.1.
 Seconds attention_time(Attention const& attention, Pass pass, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework);
 

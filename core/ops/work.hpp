@@ -28,11 +28,12 @@ struct Work {
 /// q, k, v once; without one the products are run over every key, masked or beyond the window as well, and the scores
 /// are moved, 4 bytes each by the products (backward 8) and `softmax_bytes` between them. Backward: 2x the matrix
 /// products, 2.5x with flash, which computes the scores again (arXiv:2205.14135). Recurrence forward, per token and
-/// value head with keys of d_k and values of d_v, in chunks of C: the decay rule runs 2 C (d_k + d_v) + 4 d_k d_v
-/// FLOPs, the delta rule 2 C (3 d_k + 2 d_v) + 2 C^2 / 3 + 6 d_k d_v, which solves a triangular system of each chunk
-/// for what it writes; queries, keys, values and the output are moved once, and the states of the chunks in fp32 are
-/// written and read. MFU counts 7 d_k d_v and 8 d_k d_v, as Megatron-LM does. Backward: 2.5 times the products and
-/// three times the bytes (assumed, as of attention). Streaming ops: their bytes. Collectives: their size.
+/// value head with keys of d_k and values of d_v, in chunks of C: the decay rule runs 2 C d_v + 4 d_k d_v FLOPs, and
+/// 2 C d_k for each head of keys, the delta rule 2 C (3 d_k + 2 d_v) + 2 C^2 / 3 + 6 d_k d_v, which solves a triangular
+/// system of each chunk for what it writes; queries, keys, values and the output are moved once, and the states of the
+/// chunks in fp32 are written and read. MFU counts 7 d_k d_v and 8 d_k d_v, as Megatron-LM does. Backward: 2.5 times
+/// the products and three times the bytes (assumed, as of attention). Streaming ops: their bytes. Collectives: their
+/// size.
 Work work_of(Op const& op, Pass pass);
 
 /// Products of a fused attention's backward pass against those of its forward pass: five to two, the scores computed
