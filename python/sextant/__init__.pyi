@@ -2234,8 +2234,8 @@ class _CalibrateFit(Command):
             cluster: the cluster it was measured on, or a cluster file; of --train, that of the rows which name its accelerator (default: the usual one of each row's device)
             out: the fitted constants: a calibration, or the profile of a framework or an engine
             held_out: of --collectives and --nccl-log: share of the runs, chosen by their names, that judge and are never fitted (default: 0, each is fitted and judged by a fit without it)
-            catalogue: fits every calibration that the program ships, into this folder
-            only: of the catalogue, these
+            catalogue: fits every calibration that the program ships anew, from these rows alone, into this folder
+            only: of --collectives with --catalogue, these
             config: take options from this TOML file (gpus = 64); those given here win
         """
 
