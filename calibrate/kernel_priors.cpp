@@ -18,9 +18,9 @@ constexpr double held_spread = 1;      ///< the same of a constant that the rows
 constexpr double unbound_spread = 0.3;
 constexpr double binding = 0.75;
 
-/// Of what every kernel waits for, whatever its shape: times taken by other means hold more of it than those that the
-/// constants begin with, and in rows of ten times as long nothing else is as long.
-constexpr double overhead_binding = 0.1;
+/// Rows of up to so many seconds tell what every call waits for, whatever its shape: times taken around each call hold
+/// microseconds of it, where those that the constants begin with hold one (assumed).
+constexpr double telling_of_overhead = 40e-6;
 
 /// Decodes that share nothing among many heads read each key from memory once and from the cache 33 to 128 times: their
 /// rows say nothing of the memory's rate, which would otherwise take up what the cache's leaves.
@@ -62,12 +62,14 @@ std::vector<FitParameter> kernel_parameters(std::vector<KernelMeasurement const*
     bool const is_own = choices.kin == nullptr && choices.refines && !choices.of_class;
     bool const is_of_class = choices.kin == nullptr && choices.shipped != nullptr && choices.of_class;
     bool const has_kin = choices.kin != nullptr || choices.shipped != nullptr;
+    bool const are_brief = std::any_of(rows.begin(), rows.end(), [](KernelMeasurement const* row) {
+        return row->row.measured->base() < telling_of_overhead;
+    });
     std::vector<FitParameter> parameters;
     for (KernelConstant const& c : kernel_constants(first.kind)) {
         std::size_t const i = parameters.size();
         double spread = has_kin ? kin_spread : prior_spread / prior_weight;
-        bool const is_overhead = c.name == "launch";
-        bool const is_free = is_overhead && most_moved(rows, starts, i) > overhead_binding;
+        bool const is_free = c.name == "launch" && are_brief;
         if (is_of_class && !is_free && most_moved(rows, starts, i) < binding) spread = unbound_spread;
         if ((is_own && !is_free) || is_held(first, c)) spread = held_spread;
         parameters.push_back({.name = std::string(c.name),

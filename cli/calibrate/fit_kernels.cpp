@@ -127,6 +127,34 @@ bool carries_over(KernelKind kind) { return kind != KernelKind::decode; }
 
 enum class Whose : std::uint8_t { device, class_of_devices };
 
+void warn_of_peak(KernelFit const& fit, std::string const& name, CommandContext& context) {
+    constexpr double by_clock = 1.03;  // what raised clocks may add
+    if (fit.large_efficiency > by_clock)
+        context.err << fmt::format(
+            "warning: {}: {} {}: large shapes reach {:.2f} of the stated peak (are the rows of this device, and in "
+            "this "
+            "format?)\n",
+            name, name_of(fit.kind), fit.variant, fit.large_efficiency);
+}
+
+/// Where every call takes far longer than kernels of the shipped tables do, which follow one another: in a step they do
+/// so as well, and the fit would count the wait for each of them.
+void warn_of_waits(KernelFit const& fit, KernelFit const& shipped, std::string const& name, CommandContext& context) {
+    constexpr double many_times = 1.5;
+    constexpr double little = 1.5e-6;
+    auto const constants = kernel_constants(fit.kind);
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+        double const more = fit.constants[i] - shipped.constants[i];
+        if (constants[i].name != "launch" || more < little || fit.constants[i] < many_times * shipped.constants[i])
+            continue;
+        context.err << fmt::format(
+            "warning: {}: {} {}: every call takes {:.1f} us more than where kernels follow one another, as they do in "
+            "a "
+            "step; were times taken around each call? Time a graph, or many calls together\n",
+            name, name_of(fit.kind), fit.variant, more * 1e6);
+    }
+}
+
 /// Kernels that cannot be fitted are left out. @throws InputError with the first reason when that is all of them.
 KernelCalibration fit_rows(std::string const& name, Whose whose, std::vector<KernelMeasurement> const& rows,
                            KernelFitChoices const& choices, ShippedFits const& shipped, Table& table,
@@ -142,8 +170,10 @@ KernelCalibration fit_rows(std::string const& name, Whose whose, std::vector<Ker
             out.fits.back().variant = variant;
             add_line(table, name, out.fits.back());
             if (std::int64_t const doubted = out.fits.back().doubted; doubted > 0)
-                context.err << fmt::format("{}: {} {}: {} rows too far from their neighbours for the residual\n", name,
-                                           name_of(kind), variant, doubted);
+                context.err << fmt::format("{}: {} {}: {} row{} too far from their neighbours for the residual\n", name,
+                                           name_of(kind), variant, doubted, doubted == 1 ? "" : "s");
+            warn_of_peak(out.fits.back(), name, context);
+            if (how.shipped != nullptr) warn_of_waits(out.fits.back(), *how.shipped, name, context);
         } catch (InputError const& error) {
             context.err << fmt::format("{}: left out: {}\n", name, error.what());
             if (reason.empty()) reason = error.what();

@@ -126,6 +126,25 @@ TEST_CASE("calibrate fit --kernels: batches are left out, what is assumed is cou
         CHECK(std::count(sources.begin(), sources.end(), source) == 1);
 }
 
+TEST_CASE("calibrate fit --kernels: times that hold a wait for each call, or beat the peak, are named") {
+    ScratchFolder const scratch("fit_waits");
+    auto const fit = [&](double wait, double rate = 62e6) {
+        std::string table = "device,dtype,m,n,k,latency_us\n";
+        double const k = 4096;
+        for (double m = 16; m <= 8192; m *= 2)
+            for (double const n : {512, 1024, 2048, 4096, 8192})
+                table += fmt::format("RTX 3090,bf16,{},{},{},{:.6g}\n", m, n, k,
+                                     wait + std::max(2 * m * n * k / rate, (m + k) * n * 2 / 0.8e6));
+        RunResult const run = run_sextant({"calibrate", "fit", "--kernels", scratch.file("t.csv", table), "--device",
+                                           "rtx-3090", "--out", scratch.path("mine.json")});
+        REQUIRE(run.code == 0);
+        return run.err;
+    };
+    CHECK_THAT(fit(14), contains("warning: rtx-3090: gemm bf16: every call takes") && contains("Time a graph"));
+    CHECK_THAT(fit(1.5), !contains("warning"));
+    CHECK_THAT(fit(1.5, 85e6), contains("gemm bf16: large shapes reach 1.") && contains("of the stated peak"));
+}
+
 TEST_CASE("calibrate fit: rows that name another device than the target are counted, known to the catalogue or not") {
     AcceleratorProfile device;
     device.name = "x100";
