@@ -73,8 +73,10 @@ EnginePriors common_priors(EngineProfile const& engine);
 /// prior's variance, and each other engine whose rows identify it says what the first is.
 EnginePriors priors_beside(EngineProfile const& engine, std::vector<EngineFit const*> const& others);
 
-/// Of an engine whose profile is known, somewhere else: that profile, within half of the common prior's variance.
-EnginePriors priors_around(EngineProfile const& known);
+/// Of an engine whose profile is known, somewhere else: that profile, within half of the common prior's variance. Rows
+/// of first tokens alone say little of what the host takes for an iteration: it is held four times as closely then
+/// (assumed).
+EnginePriors priors_around(EngineProfile const& known, std::vector<ServedMeasurement> const& rows);
 
 struct EngineFitOptions {
     std::optional<EnginePriors> priors{};  ///< default: the common ones

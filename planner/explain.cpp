@@ -4,6 +4,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "planner/expert_overlap.hpp"
+#include "planner/settings_advice.hpp"
 
 #include <fmt/format.h>
 
@@ -70,7 +71,8 @@ std::int64_t faster_tensor_degree(StepReport const& report, ClosedForm& form) {
 
 std::string tensor_sentence(StepReport const& report, ClosedForm& form) {
     ParallelPlan const& p = report.plan;
-    std::int64_t const degree = faster_tensor_degree(report, form);
+    // Less of it takes more memory.
+    std::int64_t const degree = report.fits ? faster_tensor_degree(report, form) : 0;
     std::string const less =
         degree > 0 ? fmt::format("--tp {} (more data parallelism, if it fits) may help, ", degree) : "";
     return fmt::format(
@@ -202,10 +204,11 @@ std::vector<std::string> explain(StepReport const& report, ClosedForm& form) {
     if (share(b.ep, e) > 8 && is_usual(p.schedule) && p.zero < 2 && is_framework(form.framework(), "megatron"))
         if (auto line = overlap_sentence(report, form)) lines.push_back(std::move(*line));
     if (share(b.host, e) > 8) lines.push_back(host_sentence(report, form));
+    std::optional<SettingsAdvice> const settings = better_settings(report, form);
     if (share(b.recompute, e) > 5)
-        lines.push_back(
-            fmt::format("recompute runs {} again per step: freeing memory elsewhere (ZeRO, tp, pp) could avoid it",
-                        human(b.recompute)));
+        lines.push_back(fmt::format(
+            "recompute runs {} again per step{}", human(b.recompute),
+            settings || !report.fits ? "" : ": freeing memory elsewhere (ZeRO, tp, pp, micro-batch) could avoid it"));
     if (p.adapters.on())
         lines.push_back(fmt::format(
             "{} parameters of adapters are trained; MFU counts the work that this needs: forward, gradients of inputs "
@@ -213,6 +216,17 @@ std::vector<std::string> explain(StepReport const& report, ClosedForm& form) {
             grouped_digits(report.trained_parameters),
             form.model().moe && wants_feed_forward(p.adapters.targets) ? "; experts have no adapters here" : ""));
     explain_memory(report, lines);
+    if (settings)
+        lines.push_back(
+            fmt::format("with {} it {} {}{}, {} of {}", settings->options,
+                        report.fits ? "would take" : "fits:", human(settings->estimate.time),
+                        report.fits ? fmt::format(" ({:.0f} % less)", 100 - share(settings->estimate.time, e)) : "",
+                        human(settings->estimate.peak()), human(report.limit.usable)));
+    else if (!report.fits)
+        lines.emplace_back(
+            "no micro-batch, recompute, ZeRO 1 or sequence parallelism makes these degrees fit: 'sextant plan' "
+            "searches "
+            "others, 'sextant memory' says what takes the memory");
     return lines;
 }
 

@@ -17,7 +17,7 @@ std::vector<std::pair<std::string_view, Seconds>> breakdown_parts(StepBreakdown 
 std::string largest_losses(StepEstimate const& estimate);
 
 /// What binds this plan and what would move it, a sentence per line. Other plans that it names have been evaluated and
-/// are faster; whether they fit is left open.
+/// are faster; whether they fit is left open, but for other settings (`better_settings`), which do.
 std::vector<std::string> explain(StepReport const& report, ClosedForm& form);
 
 /// "1,204 rejected: 960 memory, 244 heads".

@@ -1,8 +1,12 @@
 #include "planner/ranking.hpp"
 
+#include "core/error.hpp"
+#include "core/nearest.hpp"
 #include "simulator/pipeline_formula.hpp"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace sextant {
 std::array<std::int64_t, 24> plan_key(ParallelPlan const& p) {
@@ -168,6 +172,25 @@ std::vector<Candidate> ParetoFront::sorted() const {
         return a.before(b);
     });
     return front;
+}
+
+std::string_view name_of(Objective objective) {
+    switch (objective) {
+        case Objective::time: return "time";
+        case Objective::cost: return "cost";
+        case Objective::memory: return "memory";
+        case Objective::tokens_per_dollar: return "tokens-per-dollar";
+    }
+    return "?";
+}
+
+Objective objective_from(std::string_view name, std::string_view where) {
+    std::vector<std::string> known;
+    for (Objective const o : {Objective::time, Objective::cost, Objective::memory, Objective::tokens_per_dollar}) {
+        if (name == name_of(o)) return o;
+        known.emplace_back(name_of(o));
+    }
+    throw InputError("{}: unknown objective '{}' (known: {}{})", where, name, join(known), did_you_mean(name, known));
 }
 
 }  // namespace sextant

@@ -159,7 +159,9 @@ private:
         plan.zero = 0;
         std::int64_t const stage_layers = most_layers(plan);
         std::optional<PlanProblem> const problem = find_problem(form_.model(), plan, form_.workload());
-        for (auto const& [policy, layers, modules] : space.recompute) {
+        std::int64_t const step = space.base.recompute_layers == 0 ? recompute_step(form_.framework(), plan) : 1;
+        for (auto const& [policy, steps, modules] : space.recompute) {
+            std::int64_t const layers = steps * step;
             if (layers >= stage_layers && layers > 0) continue;  // the same as all of them
             plan.recompute = policy;
             plan.recompute_layers = layers;
@@ -320,25 +322,6 @@ std::string_view rejection_name(std::size_t kind) {
     if (kind == rejected_for_memory) return "memory";
     if (kind == rejected_for_host_memory) return "host memory";
     return name_of(static_cast<PlanProblem>(kind));
-}
-
-std::string_view name_of(Objective objective) {
-    switch (objective) {
-        case Objective::time: return "time";
-        case Objective::cost: return "cost";
-        case Objective::memory: return "memory";
-        case Objective::tokens_per_dollar: return "tokens-per-dollar";
-    }
-    return "?";
-}
-
-Objective objective_from(std::string_view name, std::string_view where) {
-    std::vector<std::string> known;
-    for (Objective const o : {Objective::time, Objective::cost, Objective::memory, Objective::tokens_per_dollar}) {
-        if (name == name_of(o)) return o;
-        known.emplace_back(name_of(o));
-    }
-    throw InputError("{}: unknown objective '{}' (known: {}{})", where, name, join(known), did_you_mean(name, known));
 }
 
 SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,

@@ -211,6 +211,10 @@ SearchConstraints constraints_of(FrameworkProfile const& framework) {
     return c;
 }
 
+std::int64_t recompute_step(FrameworkProfile const& framework, ParallelPlan const& plan) {
+    return is_framework(framework, "megatron") ? plan.vpp : 1;
+}
+
 SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
                               std::int64_t accelerators, SearchConstraints const& c) {
     if (model.position == PositionKind::learned && workload.sequence > model.max_positions)

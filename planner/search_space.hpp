@@ -69,7 +69,7 @@ struct SearchSpace {
     std::vector<Pipelining> pipelining;  ///< for pp > 1
     struct Recomputation {
         Recompute policy;
-        std::int64_t layers;      ///< 0: all
+        std::int64_t layers;      ///< 0: all; else as many times what `recompute_step` says
         std::size_t modules = 0;  ///< with `selective`: which of `module_sets`
     };
     std::vector<Recomputation> recompute;
@@ -87,6 +87,9 @@ std::int64_t document_tokens(std::optional<std::int64_t> const& asked, std::int6
 /// @throws InputError when a constraint leaves an axis empty, saying which and what it may be.
 SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
                               std::int64_t accelerators, SearchConstraints const& constraints);
+
+/// The fewest layers of a stage that can run again: Megatron-Core runs as many again in every chunk of it.
+std::int64_t recompute_step(FrameworkProfile const& framework, ParallelPlan const& plan);
 
 /// Positive divisors, ascending.
 std::vector<std::int64_t> divisors(std::int64_t n);

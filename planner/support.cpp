@@ -26,6 +26,11 @@ constexpr StepInterval expert_interval{.low = 0.785, .high = 1.47, .rows = 94};
 /// Of steps of dense models that wait for the host: errors of 92 such steps. Source: as above.
 constexpr StepInterval waiting_interval{.low = 0.882, .high = 1.19, .rows = 184};
 
+/// The most accelerators of a step that the profiles are fitted to. Source: megatron-sc21-table1 (A100) and
+/// google-maxtext-tpu (v5e).
+constexpr std::int64_t largest_gpu_job = 3072;
+constexpr std::int64_t largest_tpu_job = 8192;
+
 constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
                                         Schedule::overlapped};
 
@@ -108,6 +113,11 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
     add_kernels(out, a, plan.precision);
     for (std::string& term : unmeasured_networks(cluster, plan.world_size()))
         out.push_back(std::move(term));
+    std::int64_t const largest_job = a.generation == "tpu" ? largest_tpu_job : largest_gpu_job;
+    if (plan.world_size() > largest_job)
+        out.push_back(
+            fmt::format("{} accelerators: no measured step ran on more than {}, and what slow ranks cost grows",
+                        plan.world_size(), largest_job));
     FrameworkTiming const& timing = timing_for(framework, a.generation, plan.precision);
     if (auto term = unmeasured_steps(framework, timing, a.generation, plan.precision)) out.push_back(*std::move(term));
     if (plan.pp > 1 && !is_measured(plan.schedule))

@@ -35,7 +35,8 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
         case Format::html: deliver(options.output, context, estimate_page(question, report, reasons)); break;
         case Format::markdown:
             deliver(options.output, context,
-                    estimate_table(report).markdown() + assumed_markdown(all_assumptions(report)));
+                    headline(question, report.accelerators, plan.precision) + "\n\n" +
+                        estimate_table(report).markdown() + assumed_markdown(all_assumptions(report)));
             break;
         default: deliver(options.output, context, render(estimate_table(report), format)); break;
     }

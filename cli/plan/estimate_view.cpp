@@ -42,10 +42,13 @@ Pairs key_figures(PlanQuestion const& q, StepReport const& r) {
     if (r.plan.adapters.on()) {
         pairs.emplace_back("trained", trained_text(q, r));
         pairs.emplace_back("MFU counts", "the work that this needs: forward, gradients of inputs, adapters");
-    }
+    } else if (r.hfu < r.mfu)
+        pairs.emplace_back("MFU counts", "attention over all pairs of tokens; HFU those under the mask, as they run");
     if (r.step_cost)
         pairs.emplace_back("cost", fmt::format("{} a step, {} per million tokens", human(*r.step_cost),
                                                human(*r.million_tokens_cost)));
+    else
+        pairs.emplace_back("cost", no_price);
     if (auto const price = hourly_price(q.cluster)) pairs.emplace_back("price", price_words(*price));
     return pairs;
 }

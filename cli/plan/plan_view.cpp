@@ -4,6 +4,7 @@
 #include "core/spec/schedule_traits.hpp"
 #include "planner/explain.hpp"
 #include "planner/left_out.hpp"
+#include "planner/price_words.hpp"
 
 #include <fmt/format.h>
 
@@ -188,6 +189,8 @@ std::string best_plan_text(StepReport const& best, ClusterSpec const& cluster,
     if (best.million_tokens_cost)
         text += wrapped(fmt::format("   {} per million tokens{}", human(*best.million_tokens_cost), at_price(cluster)),
                         "   ");
+    else
+        text += fmt::format("   {}\n", no_price);
     for (std::string const& line : explanation)
         text += wrapped("   - " + line, "     ");
     return text;
@@ -266,7 +269,13 @@ std::string plan_markdown(PlanQuestion const& q, PlanAnswer const& answer) {
     if (answer.reports.empty()) return no_plan_text(q, answer) + interrupted_line(answer.result);
     StepReport const& best = answer.reports.front();
     CostColumn const cost = best.million_tokens_cost ? CostColumn::present : CostColumn::absent;
-    std::string text = plan_table(answer, cost).markdown();
+    std::string text = headline(q, best.accelerators, best.plan.precision) + "\n\n";
+    text += plan_table(answer, cost).markdown();
+    if (auto const room = roomier_limit(best))
+        text += fmt::format(
+            "\nThe first is tight: the upper end of the memory range does not fit; {} asks for more "
+            "room.\n",
+            room_option(*room));
     if (answer.result.interrupted) text += "\n" + interrupted_line(answer.result);
     return text + assumed_markdown(all_assumptions(best));
 }

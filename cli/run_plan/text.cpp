@@ -4,6 +4,7 @@
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
 #include "planner/left_out.hpp"
+#include "planner/price_words.hpp"
 #include "planner/run_plan/global_batch.hpp"
 
 #include <fmt/format.h>
@@ -116,7 +117,7 @@ void add_run(Pairs& pairs, RunPlanReport const& report) {
         pairs.emplace_back("cost", human(*run.cost) + range(low, high, [&](double f) { return human(f * *run.cost); }) +
                                        at_price(report.setting.cluster));
     else
-        pairs.emplace_back("cost", "no price is known (--price)");
+        pairs.emplace_back("cost", no_price);
     double const kwh = run.energy.kilowatt_hours;
     auto const energy = [](double v) {
         return v >= 1e6   ? fmt::format("{:.4g} GWh", v / 1e6)

@@ -136,7 +136,7 @@ TEST_CASE("engine fit: a few rows move a known profile only where they say somet
     here.host_per_iteration.value = 4 * units::ms;
     auto const rows = rows_of(here, 2);
     EngineFit const fit =
-        fit_engine(known, rows, {.priors = priors_around(known), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
+        fit_engine(known, rows, {.priors = priors_around(known, rows), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
     CHECK(fit.profile.expert_compute_scale.value == Approx(2.5));
     CHECK(fit.profile.expert_compute_scale.source.starts_with("as in the profile 'vllm'; not identified by"));
     CHECK(fit.profile.host_per_iteration.value.in(units::ms) == Approx(4).epsilon(0.1));
@@ -148,7 +148,7 @@ TEST_CASE("engine fit: a machine that is slower in everything by half is followe
     for (ServedMeasurement& row : rows)
         row.seconds *= 1.5;
     EngineFit const fit =
-        fit_engine(known, rows, {.priors = priors_around(known), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
+        fit_engine(known, rows, {.priors = priors_around(known, rows), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
     REQUIRE(fit.fitted_errors.size() == 1);
     CHECK(fit.fitted_errors.front().median_pct < 4);
     CHECK(std::abs(fit.fitted_errors.front().bias_pct) < 4);

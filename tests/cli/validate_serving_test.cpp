@@ -182,6 +182,55 @@ TEST_CASE("calibrate fit --serving finds the servers that mixed prompts with dec
     CHECK(run.err.find("qwen3-32b, h100-sxm, sglang: prompts were mixed") == std::string::npos);
 }
 
+TEST_CASE("calibrate fit --serving: where most servers mixed prompts with decodes, so does the file", "[long]") {
+    ScratchFolder const scratch("fit_serving_mixes");
+    std::string table = "model,gpu,num_gpus,tp,engine,input_len,output_len,concurrency_or_batch,ttft_ms,tpot_ms\n";
+    // As above: many long prompts, each of which would wait for all before it, were answered at once.
+    for (char const* const times : {"4000,100,40,398,32.5", "4000,100,38,390,32", "8000,500,56,1085,34.2"})
+        table += fmt::format("llama-3.1-8b,h200_sxm,1,1,sglang,{}\n", times);
+    std::string const out = scratch.path("sglang.json");
+    RunResult const run = run_sextant(
+        {"calibrate", "fit", "--serving", scratch.file("runs.csv", table), "--engine", "sglang", "--out", out});
+    INFO(run.err << run.out);
+    REQUIRE(run.code == 0);
+    CHECK(sextant::find_engine("sglang", "test").prompts == sextant::PromptOrder::first);
+    CHECK(sextant::find_engine(out, "test").prompts == sextant::PromptOrder::mixed);
+}
+
+TEST_CASE("calibrate fit --serving: first tokens alone hardly move what an iteration takes, and its interval grows",
+          "[long]") {
+    ScratchFolder const scratch("fit_serving_ttft");
+    auto const fit = [&](std::string const& columns, std::string const& rows, std::string const& out) {
+        RunResult const run = run_sextant({"calibrate", "fit", "--serving",
+                                           scratch.file("runs.csv",
+                                                        "model,gpu,num_gpus,tp,engine,input_len,output_len,"
+                                                        "concurrency_or_batch," +
+                                                            columns + "\n" + rows),
+                                           "--engine", "vllm", "--out", out});
+        INFO(run.err << run.out);
+        REQUIRE(run.code == 0);
+        return run.err;
+    };
+    std::string rows, both;
+    for (int const in_flight : {1, 4, 8, 16, 32, 64}) {
+        std::string const row = fmt::format("llama-3.1-8b,H100 SXM,1,1,vllm,1000,200,{},{}", in_flight,
+                                            (in_flight % 3 == 0 ? 1.12 : 1) * (45 + 4 * in_flight));
+        rows += row + "\n";
+        both += row + fmt::format(",{}\n", 7.5 + 0.12 * in_flight);
+    }
+    std::string const out = scratch.path("vllm.json");
+    sextant::EngineProfile const before = sextant::find_engine("vllm", "test");
+    CHECK_THAT(fit("ttft_ms", rows, out), contains("no row states tpot_ms or output_tokens_per_s"));
+    sextant::EngineProfile const after = sextant::find_engine(out, "test");
+    for (auto const time : {&sextant::EngineProfile::host_per_iteration, &sextant::EngineProfile::host_per_sequence}) {
+        double const moved = (after.*time).value / (before.*time).value;
+        CHECK(moved == Approx(1).epsilon(0.7));
+    }
+    CHECK(after.interval.low <= before.interval.low);
+    CHECK(after.interval.high >= before.interval.high);
+    CHECK_THAT(fit("ttft_ms,tpot_ms", both, out), !contains("no row states"));
+}
+
 TEST_CASE("calibrate fit --serving leaves out a group with rows that say they multiplied faster than the device can",
           "[long]") {
     ScratchFolder const scratch("fit_serving_impossible");

@@ -1,5 +1,8 @@
 #include "planner/explain.hpp"
 
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "planner/settings_advice.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -18,6 +21,7 @@ StepReport report_with(StepBreakdown const& breakdown, ParallelPlan const& plan 
     report.estimate.breakdown = breakdown;
     report.estimate.time = breakdown.total();
     report.limit = {.capacity = 80 * units::GB, .usable = 76 * units::GB, .host = 256 * units::GB};
+    report.fits = true;
     return report;
 }
 
@@ -269,4 +273,41 @@ TEST_CASE("explain: a label says what sets a plan apart", "[INV-12]") {
     experts.cp_mode = ContextParallel::ulysses;
     experts.dispatcher = Dispatcher::deduplicated;
     CHECK(plan_label(experts) == "cp2 dp16 ep8 etp2 ulysses deduplicated mb1 zero1 groups-of-4");
+}
+
+TEST_CASE("explain: settings that make a plan faster, or make it fit, are named with what they reach", "[INV-26]") {
+    ClusterSpec const machine = find_cluster("h100-sxm", "test");
+    FrameworkProfile const megatron = find_framework("megatron", "test");
+    ModelSpec const model = find_model("llama-3.1-70b");
+    Workload const workload{.sequence = 8192, .global_batch = 512};
+    ClosedForm form(model, workload, machine, megatron, Precision::bf16);
+    MemoryLimit const limit = default_memory_limit(machine, megatron);
+    ParallelPlan plan{.dp = 2, .tp = 8, .pp = 8, .micro_batch = 1};
+    plan.recompute = Recompute::full;
+    plan.sequence_parallel = Switch::off;
+    StepReport const slow = make_report(form, plan, limit);
+    auto const faster = better_settings(slow, form);
+    REQUIRE(faster);
+    CHECK(faster->options == "--recompute none --sequence-parallel");
+    plan.recompute = Recompute::none;
+    plan.sequence_parallel = Switch::on;
+    StepReport const good = make_report(form, plan, limit);
+    CHECK(faster->estimate.time == good.estimate.time);
+    CHECK(good.fits);
+    CHECK(faster->estimate.time < 0.8 * slow.estimate.time);
+    CHECK_THAT(all_of(explain(slow, form)), contains("with --recompute none --sequence-parallel it would take"));
+    CHECK_FALSE(better_settings(good, form));
+
+    ModelSpec const small_model = find_model("llama-3.1-8b");
+    ClosedForm small(small_model, workload, machine, megatron, Precision::bf16);
+    StepReport const large = make_report(small, {.dp = 8, .micro_batch = 1, .zero = 1}, limit);
+    REQUIRE_FALSE(large.fits);
+    auto const fitting = better_settings(large, small);
+    REQUIRE(fitting);
+    CHECK(limit.admits(fitting->estimate.memory));
+    CHECK_THAT(all_of(explain(large, small)), contains("with --recompute full it fits:"));
+    StepReport const hopeless = make_report(form, {.tp = 8, .micro_batch = 1}, limit);
+    CHECK_FALSE(better_settings(hopeless, form));
+    std::string const advice = all_of(explain(hopeless, form));
+    CHECK_THAT(advice, contains("makes these degrees fit") && !contains("--tp 4"));
 }

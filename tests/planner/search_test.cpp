@@ -129,6 +129,24 @@ TEST_CASE("search: every plan found is valid, fits, and is what the closed form 
     }
 }
 
+TEST_CASE("search: under Megatron-LM every chunk of a stage runs as many layers again, under others any number") {
+    for (char const* const framework : {"megatron", "nanotron"}) {
+        INFO(framework);
+        Question question;
+        question.framework = find_framework(framework, "test");
+        question.machine = find_cluster("a100-sxm-80gb", "test");
+        question.constraints.schedules = {Schedule::interleaved};
+        std::int64_t partial = 0, uneven = 0;
+        for (Candidate const& c : question.all().best) {
+            if (c.plan.recompute != Recompute::full || c.plan.recompute_layers == 0 || c.plan.vpp == 1) continue;
+            ++partial;
+            if (c.plan.recompute_layers % c.plan.vpp != 0) ++uneven;
+        }
+        CHECK(partial > 0);
+        CHECK((uneven == 0) == (std::string_view(framework) == "megatron"));
+    }
+}
+
 TEST_CASE("search: a short list is the head of the whole one, by layout the best of each", "[INV-26]") {
     Question question;
     SearchResult const all = question.all();

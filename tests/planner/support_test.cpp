@@ -36,6 +36,20 @@ TEST_CASE("support: a machine whose generation was never measured says so of its
     CHECK(any_has(terms("tpu-v5p", plan), "framework megatron"));
 }
 
+TEST_CASE("support: a job larger than any that was measured says so, and its interval is wider") {
+    CHECK_FALSE(any_has(terms("h100-sxm", {.dp = 384, .tp = 8}), "accelerators: no measured step"));
+    ParallelPlan const large{.dp = 2048, .tp = 8};
+    CHECK(any_has(terms("h100-sxm", large), "16384 accelerators: no measured step ran on more than 3072"));
+    FrameworkProfile const megatron = find_framework("megatron", "test");
+    std::vector<std::string> const without, with{"16384 accelerators"};
+    StepEstimate const estimate;
+    auto const of = [&](auto const& terms) {
+        return step_interval(megatron, find_model("llama-3.1-8b"), estimate, terms);
+    };
+    CHECK(of(with).high > of(without).high);
+    CHECK(of(with).low < of(without).low);
+}
+
 TEST_CASE("support: a framework counts as measured where steps of this generation and format were fitted to") {
     ClusterSpec const cluster = find_cluster("b200-sxm", "test");
     FrameworkProfile framework = find_framework("megatron", "test");
