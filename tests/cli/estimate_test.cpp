@@ -151,7 +151,9 @@ TEST_CASE("estimate: each format says the same, and the same each time", "[INV-1
         if (json.contains(cells[0]) && json[cells[0]].is_number())
             CHECK(std::stod(cells[1]) == Approx(json[cells[0]].get<double>()).epsilon(1e-12));
     }
-    CHECK(is_markdown_table(run_sextant(gpt3 + Arguments{"--format", "markdown"}).out));
+    std::string const markdown = run_sextant(gpt3 + Arguments{"--format", "markdown"}).out;
+    CHECK_THAT(markdown.substr(0, markdown.find('\n')), contains("gpt3-175b on ") && contains("global batch"));
+    CHECK(is_markdown_table(markdown.substr(markdown.find("\n\n") + 2)));
 }
 
 TEST_CASE("estimate --explain adds the reasons and every assumed value", "[INV-12]") {
