@@ -250,7 +250,7 @@ TEST_CASE("plan: tables are well formed, and --output writes what would be print
     CHECK(is_csv_table(csv.out));
     CHECK(lines_of(csv.out).size() == 11);
     std::string const markdown = run_sextant(seventy + Arguments{"--format", "markdown", "--top", "3"}).out;
-    CHECK_THAT(markdown.substr(0, markdown.find('\n')), contains("llama-3.1-70b on ") && contains("global batch"));
+    CHECK_THAT(markdown.substr(0, markdown.find('\n')), contains("llama-2-70b on ") && contains("global batch"));
     CHECK(is_markdown_table(markdown.substr(markdown.find("\n\n") + 2)));
     RunResult const written =
         run_sextant(seventy + Arguments{"--format", "csv", "--output", scratch.path("plans.csv")});
