@@ -11,7 +11,7 @@
 namespace sextant {
 namespace {
 
-struct Candidate {
+struct ChangedSettings {
     ParallelPlan plan;
     StepEstimate estimate;
     int changes = 0;
@@ -25,7 +25,7 @@ void set_recompute(ParallelPlan& plan, Recompute policy, std::int64_t layers) {
     plan.kept_activations = {};
 }
 
-std::vector<ParallelPlan> recomputations(ParallelPlan const& plan, ClosedForm const& form) {
+std::vector<ParallelPlan> recompute_variants(ParallelPlan const& plan, ClosedForm const& form) {
     std::vector<ParallelPlan> out{plan};
     auto const add = [&](Recompute policy, std::int64_t layers) {
         ParallelPlan other = plan;
@@ -41,9 +41,9 @@ std::vector<ParallelPlan> recomputations(ParallelPlan const& plan, ClosedForm co
 }
 
 /// All plans that differ in one or more of the settings, the given one among them.
-std::vector<ParallelPlan> variants(ParallelPlan const& plan, ClosedForm const& form) {
+std::vector<ParallelPlan> settings_variants(ParallelPlan const& plan, ClosedForm const& form) {
     std::vector<ParallelPlan> out;
-    for (ParallelPlan of_recompute : recomputations(plan, form))
+    for (ParallelPlan of_recompute : recompute_variants(plan, form))
         for (std::int64_t const micro_batch : {plan.micro_batch, plan.micro_batch / 2, std::int64_t{1}}) {
             if (micro_batch < 1) continue;
             of_recompute.micro_batch = micro_batch;
@@ -84,9 +84,9 @@ std::optional<SettingsAdvice> better_settings(StepReport const& report, ClosedFo
     constexpr double worth_saying = 0.98;
     constexpr double as_good = 1.015;
     ParallelPlan const& plan = report.plan;
-    std::vector<Candidate> found;
-    for (ParallelPlan const& other : variants(plan, form)) {
-        Candidate candidate{.plan = other, .estimate = {}};
+    std::vector<ChangedSettings> found;
+    for (ParallelPlan const& other : settings_variants(plan, form)) {
+        ChangedSettings candidate{.plan = other, .estimate = {}};
         options_between(plan, other, candidate.changes);
         if (candidate.changes == 0 || find_problem(form.model(), other, form.workload()) || !zero_suits_pipeline(other))
             continue;
@@ -99,12 +99,12 @@ std::optional<SettingsAdvice> better_settings(StepReport const& report, ClosedFo
     Seconds const best = std::min_element(found.begin(), found.end(), [](auto const& a, auto const& b) {
                              return a.estimate.time < b.estimate.time;
                          })->estimate.time;
-    std::erase_if(found, [&](Candidate const& c) { return c.estimate.time > as_good * best; });
-    std::stable_sort(found.begin(), found.end(), [](Candidate const& a, Candidate const& b) {
+    std::erase_if(found, [&](ChangedSettings const& c) { return c.estimate.time > as_good * best; });
+    std::stable_sort(found.begin(), found.end(), [](ChangedSettings const& a, ChangedSettings const& b) {
         return a.changes != b.changes ? a.changes < b.changes : a.estimate.time < b.estimate.time;
     });
     // The walk says what the plan at hand takes: of the first that holds by it, too, the figures are said.
-    for (Candidate const& candidate : found) {
+    for (ChangedSettings const& candidate : found) {
         StepEstimate walked = form.evaluate(candidate.plan, PipelineMethod::walk);
         bool const is_faster = walked.time < worth_saying * report.estimate.time;
         if (!report.limit.admits(walked.memory) || (report.fits && !is_faster)) continue;

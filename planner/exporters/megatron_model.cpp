@@ -128,6 +128,7 @@ std::vector<std::string> without_argument(ModelSpec const& model) {
     note(model.embedding_width != 0, "an embedding of another width than the model");
     note(model.embedding_norm, "a norm after the embedding");
     note(model.head_bias, "a bias on the output matrix");
+    note(model.capped_logits, "caps on logits and attention scores");
     note(a.query_key_norm == QueryKeyNorm::all_heads,
          "one query/key norm over all heads (the argument gives one per head)");
     note(a.query_key_norm == QueryKeyNorm::per_head, "query/key norms that differ from head to head");

@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace sextant {
 
@@ -84,6 +86,18 @@ std::string placeholders(LaunchSettings const& s) {
     return names.empty() ? "none" : join(names);
 }
 
+/// Of a model whose dimensions the file writes, what training of real weights needs besides: no time goes with it, and
+/// a plan does not have it. Other files name the model, or its config.json.
+std::string values_of_model(ExporterEntry const& entry, ModelSpec const& model) {
+    constexpr std::array writes_dimensions{std::string_view("megatron"), std::string_view("deepspeed"),
+                                           std::string_view("nemo")};
+    if (!is_one_of(writes_dimensions, entry.name)) return "";
+    std::string values = "epsilon of its norms";
+    if (model.position == PositionKind::rotary) values = "rotary base and scaling, " + values;
+    if (model.moe) values += ", scale of the router's weights";
+    return comment_lines("Of the model, not in the plan and not in this file (see its config.json): " + values + ".");
+}
+
 }  // namespace
 
 std::string file_header(ExporterEntry const& entry, LaunchPlan const& launch, std::vector<NotExpressed> const& notes) {
@@ -98,6 +112,7 @@ std::string file_header(ExporterEntry const& entry, LaunchPlan const& launch, st
     if (!launch.summary.empty()) text += comment_lines("Predicted: " + launch.summary);
     if (!launch.checkpoint.basis.empty()) text += comment_lines("Checkpoints " + launch.checkpoint.basis + ".");
     text += comment_lines("Placeholders, which the plan does not hold: " + placeholders(launch.settings) + ".");
+    text += values_of_model(entry, launch.model);
     if (notes.empty()) {
         text += "# Every part of the plan is expressed.\n";
     } else {
