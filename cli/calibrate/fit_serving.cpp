@@ -11,6 +11,7 @@
 #include "core/spec/engine_catalog.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -105,6 +106,16 @@ bool states_output(EngineRows const& rows) {
                        [](ServedMeasurement const& f) { return f.quantity != ServedQuantity::ttft; });
 }
 
+/// What a host takes is of one machine: constants that two share meet neither.
+void warn_of_devices(std::string const& name, EngineRows const& rows, CommandContext& context) {
+    std::set<std::string> devices;
+    for (auto const& row : rows.models)
+        devices.insert(row->what().what.cluster.accelerator.name);
+    if (devices.size() > 1)
+        context.err << fmt::format("warning: {}: rows of {}: a profile holds for one of them (fit each by itself)\n",
+                                   name, fmt::join(devices, ", "));
+}
+
 /// The figures as the profile says that the fit began with, and what that says of the fit.
 std::vector<ServedErrors> errors_before(EngineRows const& rows, EngineProfile const& start, unsigned threads) {
     parallel_for(rows.models.size(), threads, [&](std::size_t i) { rows.models[i]->set_base(start); });
@@ -123,8 +134,7 @@ void warn_of_misfit(std::string const& name, std::vector<ServedErrors> const& be
             std::find_if(before.begin(), before.end(), [&](ServedErrors const& b) { return b.quantity == e.quantity; });
         if (e.median_pct > large)
             context.err << fmt::format(
-                "warning: {}: the fit still misses {} by {:.0f} % in the median (are figures of all GPUs together and "
-                "in "
+                "warning: {}: the fit still misses {} by {:.0f} % in the median (are figures of all GPUs together, in "
                 "milliseconds, and model, gpu, tp and concurrency those of the runs?)\n",
                 name, name_of(e.quantity), e.median_pct);
         else if (was != before.end() && e.median_pct > was->median_pct + worse)
@@ -158,6 +168,7 @@ public:
             bool const mixed =
                 find_prompt_orders(rows, beginning(asked_.start(name), request_), request_.threads, context_);
             if (mixed && !together) mixing_.insert(name);
+            if (!together) warn_of_devices(name, rows, context_);
             if (!together && !states_output(rows))
                 context_.err << fmt::format(
                     "{}: no row states tpot_ms or output_tokens_per_s: the profile is little better known there than "

@@ -180,6 +180,7 @@ TEST_CASE("calibrate fit --serving finds the servers that mixed prompts with dec
     REQUIRE(run.code == 0);
     CHECK(run.err.find("llama-3.1-8b, h200-sxm, sglang: prompts were mixed with decodes") != std::string::npos);
     CHECK(run.err.find("qwen3-32b, h100-sxm, sglang: prompts were mixed") == std::string::npos);
+    CHECK_THAT(run.err, contains("rows of h100-sxm, h200-sxm: a profile holds for one of them"));
 }
 
 TEST_CASE("calibrate fit --serving: where most servers mixed prompts with decodes, so does the file", "[long]") {
