@@ -224,7 +224,8 @@ std::vector<std::string> explain(StepReport const& report, ClosedForm& form) {
                         human(settings->estimate.peak()), human(report.limit.usable)));
     else if (!report.fits)
         lines.emplace_back(
-            "no micro-batch, recompute, ZeRO 1 or sequence parallelism makes these degrees fit: 'sextant plan' searches "
+            "no micro-batch, recompute, ZeRO 1 or sequence parallelism makes these degrees fit: 'sextant plan' "
+            "searches "
             "others, 'sextant memory' says what takes the memory");
     return lines;
 }
