@@ -135,8 +135,8 @@ TEST_CASE("engine fit: a few rows move a known profile only where they say somet
     EngineProfile here = known;
     here.host_per_iteration.value = 4 * units::ms;
     auto const rows = rows_of(here, 2);
-    EngineFit const fit =
-        fit_engine(known, rows, {.priors = priors_around(known, rows), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
+    EngineFit const fit = fit_engine(
+        known, rows, {.priors = priors_around(known, rows), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
     CHECK(fit.profile.expert_compute_scale.value == Approx(2.5));
     CHECK(fit.profile.expert_compute_scale.source.starts_with("as in the profile 'vllm'; not identified by"));
     CHECK(fit.profile.host_per_iteration.value.in(units::ms) == Approx(4).epsilon(0.1));
@@ -147,8 +147,8 @@ TEST_CASE("engine fit: a machine that is slower in everything by half is followe
     auto rows = rows_of(known, 2);
     for (ServedMeasurement& row : rows)
         row.seconds *= 1.5;
-    EngineFit const fit =
-        fit_engine(known, rows, {.priors = priors_around(known, rows), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
+    EngineFit const fit = fit_engine(
+        known, rows, {.priors = priors_around(known, rows), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
     REQUIRE(fit.fitted_errors.size() == 1);
     CHECK(fit.fitted_errors.front().median_pct < 4);
     CHECK(std::abs(fit.fitted_errors.front().bias_pct) < 4);
