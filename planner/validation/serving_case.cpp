@@ -89,6 +89,7 @@ void apply_load(ServingRow const& row, ServedCase& out) {
     refuse_unmodelled(row);
     if (row.mixed_rate) throw RowSkip("several request rates in one row");
     if (!row.input_len) throw RowSkip("input_len is not stated");
+    if (!(*row.input_len > 0)) throw RowSkip("input_len is zero (tokens of a prompt)");
     bool const first_only = row.ttft_ms && !row.tpot_ms && !row.output_tokens_per_s;
     if (!row.output_len && !first_only && !row.tpot_ms) throw RowSkip("output_len is not stated");
     constexpr double longest = RequestShape::longest;

@@ -24,6 +24,7 @@ TEST_CASE("export serve: a replica over several nodes starts on all of them", "[
                contains("exec srun --mpi=pmix --nodes 2 --ntasks 16 --ntasks-per-node 8 trtllm-llmapi-launch "
                         "trtllm-serve \"$model\" "));
     CHECK_THAT(text(serve("tensorrt-llm", "8", "1")), contains("exec trtllm-serve \"$model\" "));
+    CHECK_THAT(text(serve("trtllm", "8", "1")), contains("exec trtllm-serve \"$model\" "));
 }
 
 TEST_CASE("export serve: a deployment becomes a command of each engine", "[cli][export]") {

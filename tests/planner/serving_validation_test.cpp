@@ -68,6 +68,7 @@ TEST_CASE("a serving row that cannot be expressed says why") {
              {{{"engine", "llama.cpp"}}, "no profile for engine"},
              {{{"engine", ""}}, "engine is not stated"},
              {{{"input_len", ""}}, "input_len is not stated"},
+             {{{"input_len", "0"}}, "input_len is zero"},
              {{{"concurrency_or_batch", ""}}, "neither a batch nor a request rate"},
              {{{"concurrency_or_batch", "0"}}, "is zero"},
              {{{"tp", ""}, {"num_gpus", ""}}, "neither tp nor num_gpus"},
