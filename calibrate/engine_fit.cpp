@@ -255,21 +255,23 @@ EnginePriors priors_beside(EngineProfile const& engine, std::vector<EngineFit co
     return priors;
 }
 
+bool states_output(std::vector<ServedMeasurement> const& rows) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [](ServedMeasurement const& row) { return row.quantity != ServedQuantity::ttft; });
+}
+
 EnginePriors priors_around(EngineProfile const& known, std::vector<ServedMeasurement> const& rows) {
-    bool const states_output = std::any_of(
-        rows.begin(), rows.end(), [](ServedMeasurement const& row) { return row.quantity != ServedQuantity::ttft; });
+    double const hold = states_output(rows) ? 1 : 0.25;  // of what output tokens tell
     EnginePriors priors{.constants = {},
                         .kernel_gap = {.mean = known.kernel_gap.value.in(units::us), .spread = gap_spread},
                         .source = fmt::format("as in the profile '{}'", known.name),
                         .typical_error = 0.05,
                         .shares_errors = false};
     for (Constant const& c : constants) {
-        bool const is_told_by_output = std::string_view(c.name).starts_with("host_per_");
-        double const closer = !states_output && is_told_by_output ? 0.25 : 1;
-        priors.constants.push_back(
-            {.mean = c.is_fitted(known) ? c.get(known) : c.mean, .spread = c.spread * std::sqrt(0.5) * closer});
+        double const closer = std::sqrt(0.5) * (std::string_view(c.name).starts_with("host_per_") ? hold : 1);
+        priors.constants.push_back({.mean = c.is_fitted(known) ? c.get(known) : c.mean, .spread = c.spread * closer});
     }
-    if (!states_output) priors.kernel_gap.spread *= 0.25;
+    priors.kernel_gap.spread *= hold;
     return priors;
 }
 
@@ -332,11 +334,10 @@ void add_provenance(EngineFit& fit, EnginePriors const& priors, EngineFitOptions
     for (std::size_t i = 0; i < constants.size(); ++i) {
         if (!constants[i].is_fitted(fit.profile)) continue;
         bool const known = fit.identified[i];
-        bool const moved = std::abs(std::log(fit.constants[i].value / priors.constants[i].mean)) > 0.01;
-        std::string const why = fit.constants[i].at_bound ? "at the bound of what is tried"
-                                : moved
-                                    ? "moved a little, by rows that do not tell it, from what it is " + priors.source
-                                    : priors.source;
+        std::string why = priors.source;
+        if (std::abs(std::log(fit.constants[i].value / priors.constants[i].mean)) > 0.01)
+            why = "moved a little, by rows that do not tell it, from what it is " + why;
+        if (fit.constants[i].at_bound) why = "at the bound of what is tried";
         constants[i].note(fit.profile, known ? Basis::fitted : Basis::assumed,
                           known ? source : fmt::format("{}; not identified by {}", why, source));
     }

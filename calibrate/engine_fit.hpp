@@ -73,6 +73,9 @@ EnginePriors common_priors(EngineProfile const& engine);
 /// prior's variance, and each other engine whose rows identify it says what the first is.
 EnginePriors priors_beside(EngineProfile const& engine, std::vector<EngineFit const*> const& others);
 
+/// Whether a row states more than the time to the first token.
+bool states_output(std::vector<ServedMeasurement> const& rows);
+
 /// Of an engine whose profile is known, somewhere else: that profile, within half of the common prior's variance. Rows
 /// of first tokens alone say little of what the host takes for an iteration: it is held four times as closely then
 /// (assumed).

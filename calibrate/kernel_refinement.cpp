@@ -1,9 +1,9 @@
 #include "calibrate/kernel_refinement.hpp"
 
+#include "calibrate/kernel_fit.hpp"
 #include "calibrate/kernel_grids.hpp"
 #include "calibrate/kernel_intervals.hpp"
 #include "core/quantile.hpp"
-#include "cost_models/kernel_estimate.hpp"
 
 #include <algorithm>
 #include <array>
@@ -53,18 +53,6 @@ ResidualPoint anchor_at(std::span<double const> at, KernelMeasurement const& lik
     ResidualPoint point{.at = {}, .log_ratio = 0};
     std::copy(at.begin(), at.end(), point.at.begin());
     return point;
-}
-
-struct TimeRange {
-    double shortest, longest;
-};
-
-/// From half the shortest row to twice the longest.
-TimeRange known_times(std::vector<KernelMeasurement const*> const& rows) {
-    constexpr double near = 2;
-    auto const [shortest, longest] = std::minmax_element(
-        rows.begin(), rows.end(), [](auto const* a, auto const* b) { return *a->row.measured < *b->row.measured; });
-    return {(*shortest)->row.measured->base() / near, (*longest)->row.measured->base() * near};
 }
 
 }  // namespace
@@ -152,15 +140,17 @@ void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {
 }
 
 void keep_class_beyond(KernelFit& fit, std::vector<KernelMeasurement const*> const& rows) {
-    TimeRange const known = known_times(rows);
-    fit.intervals = bands_within(fit.intervals, known.shortest, known.longest, fit.outside);
+    constexpr double near = 2;
+    auto const [shortest, longest] = std::minmax_element(
+        rows.begin(), rows.end(), [](auto const* a, auto const* b) { return *a->row.measured < *b->row.measured; });
+    fit.intervals = bands_within(fit.intervals, (*shortest)->row.measured->base() / near,
+                                 (*longest)->row.measured->base() * near, fit.outside);
 }
 
 void doubt_shipped_apart(KernelFit& fit, KernelFit const& shipped, std::vector<KernelMeasurement const*> const& rows) {
     std::vector<double> apart;
     for (KernelMeasurement const* row : rows)
-        apart.push_back(std::log(row->row.measured->base() / (model_seconds(*row, shipped.constants) *
-                                                              std::exp(shipped_correction(*row, shipped)))));
+        apart.push_back(std::log(row->row.measured->base() / fitted_seconds(*row, shipped)));
     double const median = std::exp(quantile_of(std::move(apart), 0.5));
     TimeInterval const contradicted{.low = std::min(1.0, median), .high = std::max(1.0, median)};
     auto const doubted = [&](TimeInterval factors) { return product_of(factors, contradicted); };

@@ -225,8 +225,7 @@ std::vector<std::string> explain(StepReport const& report, ClosedForm& form) {
     else if (!report.fits)
         lines.emplace_back(
             "no micro-batch, recompute, ZeRO 1 or sequence parallelism makes these degrees fit: 'sextant plan' "
-            "searches "
-            "others, 'sextant memory' says what takes the memory");
+            "searches others, 'sextant memory' says what takes the memory");
     return lines;
 }
 

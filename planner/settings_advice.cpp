@@ -4,8 +4,10 @@
 #include "planner/search_space.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 namespace sextant {
@@ -14,7 +16,7 @@ namespace {
 struct ChangedSettings {
     ParallelPlan plan;
     StepEstimate estimate;
-    int changes = 0;
+    std::vector<std::string> options;
 };
 
 /// Only full recompute can be of some layers.
@@ -42,39 +44,37 @@ std::vector<ParallelPlan> recompute_variants(ParallelPlan const& plan, ClosedFor
 
 /// All plans that differ in one or more of the settings, the given one among them.
 std::vector<ParallelPlan> settings_variants(ParallelPlan const& plan, ClosedForm const& form) {
+    std::vector<std::int64_t> micro_batches{plan.micro_batch};
+    if (plan.micro_batch > 3) micro_batches.push_back(plan.micro_batch / 2);
+    if (plan.micro_batch > 1) micro_batches.push_back(1);
+    std::vector<int> zeros{plan.zero};
+    if (plan.zero == 0) zeros.push_back(1);
+    std::vector<Switch> splits{plan.sequence_parallel};
+    if (plan.tp > 1 && plan.sequence_parallel != Switch::on) splits.push_back(Switch::on);
+
     std::vector<ParallelPlan> out;
-    for (ParallelPlan of_recompute : recompute_variants(plan, form))
-        for (std::int64_t const micro_batch : {plan.micro_batch, plan.micro_batch / 2, std::int64_t{1}}) {
-            if (micro_batch < 1) continue;
-            of_recompute.micro_batch = micro_batch;
-            for (int const zero : {plan.zero, 1}) {
-                if (zero < plan.zero) continue;
-                of_recompute.zero = zero;
-                for (Switch const split : {plan.sequence_parallel, Switch::on}) {
-                    if (split == Switch::on && plan.tp == 1) continue;
-                    of_recompute.sequence_parallel = split;
-                    out.push_back(of_recompute);
-                    if (plan.sequence_parallel == Switch::on) break;
+    for (ParallelPlan other : recompute_variants(plan, form))
+        for (std::int64_t const micro_batch : micro_batches)
+            for (int const zero : zeros)
+                for (Switch const split : splits) {
+                    other.micro_batch = micro_batch;
+                    other.zero = zero;
+                    other.sequence_parallel = split;
+                    out.push_back(other);
                 }
-                if (plan.zero > 0) break;
-            }
-            if (plan.micro_batch == 1) break;
-        }
     return out;
 }
 
-std::string options_between(ParallelPlan const& from, ParallelPlan const& to, int& changes) {
-    std::string options;
-    auto const add = [&](std::string const& option) {
-        options += (options.empty() ? "" : " ") + option;
-        ++changes;
-    };
-    if (to.micro_batch != from.micro_batch) add(fmt::format("--micro-batch {}", to.micro_batch));
-    if (to.recompute != from.recompute || to.recompute_layers != from.recompute_layers)
-        add(fmt::format("--recompute {}{}", name_of(to.recompute),
-                        to.recompute_layers > 0 ? fmt::format(" --recompute-layers {}", to.recompute_layers) : ""));
-    if (to.zero != from.zero) add(fmt::format("--zero {}", to.zero));
-    if (to.sequence_parallel != from.sequence_parallel) add("--sequence-parallel");
+/// An option for each setting that is another.
+std::vector<std::string> options_between(ParallelPlan const& from, ParallelPlan const& to) {
+    std::vector<std::string> options;
+    if (to.micro_batch != from.micro_batch) options.push_back(fmt::format("--micro-batch {}", to.micro_batch));
+    if (to.recompute != from.recompute || to.recompute_layers != from.recompute_layers) {
+        options.push_back(fmt::format("--recompute {}", name_of(to.recompute)));
+        if (to.recompute_layers > 0) options.back() += fmt::format(" --recompute-layers {}", to.recompute_layers);
+    }
+    if (to.zero != from.zero) options.push_back(fmt::format("--zero {}", to.zero));
+    if (to.sequence_parallel != from.sequence_parallel) options.emplace_back("--sequence-parallel");
     return options;
 }
 
@@ -86,9 +86,9 @@ std::optional<SettingsAdvice> better_settings(StepReport const& report, ClosedFo
     ParallelPlan const& plan = report.plan;
     std::vector<ChangedSettings> found;
     for (ParallelPlan const& other : settings_variants(plan, form)) {
-        ChangedSettings candidate{.plan = other, .estimate = {}};
-        options_between(plan, other, candidate.changes);
-        if (candidate.changes == 0 || find_problem(form.model(), other, form.workload()) || !zero_suits_pipeline(other))
+        ChangedSettings candidate{.plan = other, .estimate = {}, .options = options_between(plan, other)};
+        if (candidate.options.empty() || find_problem(form.model(), other, form.workload()) ||
+            !zero_suits_pipeline(other))
             continue;
         candidate.estimate = form.evaluate(other);
         bool const is_faster = candidate.estimate.time < worth_saying * report.estimate.time;
@@ -101,15 +101,15 @@ std::optional<SettingsAdvice> better_settings(StepReport const& report, ClosedFo
                          })->estimate.time;
     std::erase_if(found, [&](ChangedSettings const& c) { return c.estimate.time > as_good * best; });
     std::stable_sort(found.begin(), found.end(), [](ChangedSettings const& a, ChangedSettings const& b) {
-        return a.changes != b.changes ? a.changes < b.changes : a.estimate.time < b.estimate.time;
+        return std::tuple(a.options.size(), a.estimate.time) < std::tuple(b.options.size(), b.estimate.time);
     });
     // The walk says what the plan at hand takes: of the first that holds by it, too, the figures are said.
     for (ChangedSettings const& candidate : found) {
         StepEstimate walked = form.evaluate(candidate.plan, PipelineMethod::walk);
         bool const is_faster = walked.time < worth_saying * report.estimate.time;
         if (!report.limit.admits(walked.memory) || (report.fits && !is_faster)) continue;
-        int changes = 0;
-        return SettingsAdvice{.options = options_between(plan, candidate.plan, changes), .estimate = std::move(walked)};
+        return SettingsAdvice{.options = fmt::format("{}", fmt::join(candidate.options, " ")),
+                              .estimate = std::move(walked)};
     }
     return {};
 }

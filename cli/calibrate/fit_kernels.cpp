@@ -132,8 +132,7 @@ void warn_of_peak(KernelFit const& fit, std::string const& name, CommandContext&
     if (fit.large_efficiency > by_clock)
         context.err << fmt::format(
             "warning: {}: {} {}: large shapes reach {:.2f} of the stated peak (are the rows of this device, and in "
-            "this "
-            "format?)\n",
+            "this format?)\n",
             name, name_of(fit.kind), fit.variant, fit.large_efficiency);
 }
 
@@ -149,8 +148,7 @@ void warn_of_waits(KernelFit const& fit, KernelFit const& shipped, std::string c
             continue;
         context.err << fmt::format(
             "warning: {}: {} {}: every call takes {:.1f} us more than where kernels follow one another, as they do in "
-            "a "
-            "step; were times taken around each call? Time a graph, or many calls together\n",
+            "a step; were times taken around each call? Time a graph, or many calls together\n",
             name, name_of(fit.kind), fit.variant, more * 1e6);
     }
 }

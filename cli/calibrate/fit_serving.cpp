@@ -101,11 +101,6 @@ EngineInterval wider_by_change(EngineInterval interval, EngineRows const& rows, 
     return interval;
 }
 
-bool states_output(EngineRows const& rows) {
-    return std::any_of(rows.figures.begin(), rows.figures.end(),
-                       [](ServedMeasurement const& f) { return f.quantity != ServedQuantity::ttft; });
-}
-
 /// What a host takes is of one machine: constants that two share meet neither.
 void warn_of_devices(std::string const& name, EngineRows const& rows, CommandContext& context) {
     std::set<std::string> devices;
@@ -169,7 +164,7 @@ public:
                 find_prompt_orders(rows, beginning(asked_.start(name), request_), request_.threads, context_);
             if (mixed && !together) mixing_.insert(name);
             if (!together) warn_of_devices(name, rows, context_);
-            if (!together && !states_output(rows))
+            if (!together && !states_output(rows.figures))
                 context_.err << fmt::format(
                     "{}: no row states tpot_ms or output_tokens_per_s: the profile is little better known there than "
                     "before\n",
@@ -217,7 +212,7 @@ private:
         if (!request_.catalogue.empty()) return;
         if (mixing_.contains(start.name)) fit.profile.prompts = PromptOrder::mixed;
         fit.profile.interval = no_narrower(fit.profile.interval, start.interval);
-        if (!states_output(rows))
+        if (!states_output(rows.figures))
             fit.profile.interval = wider_by_change(fit.profile.interval, rows, start, fit.profile);
         fit.profile.first_token_interval = no_narrower(fit.profile.first_token_interval, start.first_token_interval);
     }

@@ -273,8 +273,7 @@ std::string plan_markdown(PlanQuestion const& q, PlanAnswer const& answer) {
     text += plan_table(answer, cost).markdown();
     if (auto const room = roomier_limit(best))
         text += fmt::format(
-            "\nThe first is tight: the upper end of the memory range does not fit; {} asks for more "
-            "room.\n",
+            "\nThe first is tight: the upper end of the memory range does not fit; {} asks for more room.\n",
             room_option(*room));
     if (answer.result.interrupted) text += "\n" + interrupted_line(answer.result);
     return text + assumed_markdown(all_assumptions(best));
