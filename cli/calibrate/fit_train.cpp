@@ -201,7 +201,11 @@ private:
         // Whatever its owner will call it; those that ship are families themselves.
         profile.family = together_ ? std::string() : family_name(family.start);
         std::set<std::string> const seen = together_ ? std::set<std::string>{} : sources_of(family.start);
-        std::size_t const layouts = layouts_of(predictions(rows, family.start)).size();
+        auto const before = predictions(rows, family.start);
+        if (!together_)
+            for (auto const* row : rows)
+                scores.before.push_back(std::log(before.at(row) / row->seconds));
+        std::size_t const layouts = layouts_of(before).size();
         bool const is_fitted = layouts >= fewest_layouts;
         if (is_fitted) {
             profile.timing = fit.timing;
@@ -289,6 +293,8 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     }
     if (!request.rows.empty()) fit.predicted.write(request.rows);
     TrainScores const& scores = fit.scores;
+    if (std::string const why = request.catalogue.empty() ? misfit(scores) : ""; !why.empty())
+        context.err << fmt::format("warning: {}: {}\n", profiles.begin()->first, why);
     context.out << for_terminal(score_table(scores).text(), terminal_of(context.out));
     std::map<std::string, StepInterval> of_kind;
     bool const is_own = request.catalogue.empty();  // plans keep the intervals that all rows gave

@@ -141,6 +141,20 @@ private:
     CaseBuilder builder_;
 };
 
+constexpr char const* off_by_far = "off by more than four times from what the profile says (are its times in seconds?)";
+
+/// A table that is of something else, or in other units, is not what remains of it when the worst rows are gone.
+/// @throws InputError when a third of the rows are far off (assumed).
+void refuse_another_table(std::map<std::string, std::size_t> const& skipped, std::size_t usable) {
+    auto const far = skipped.find(off_by_far);
+    if (far == skipped.end() || 3 * far->second < usable + far->second) return;
+    throw InputError(
+        "--train: {} of {} rows are off by more than four times (iter_time_s is in seconds of a whole step, "
+        "tokens_per_s of all GPUs together; else model, gpu, framework or the degrees are not those of the runs: "
+        "'sextant validate train FILE --rows OUT.csv' shows each row)",
+        far->second, usable + far->second);
+}
+
 StepMeasurement measured_step(TrainingRow const& row, TrainingCase const& c, std::string where, RowsOf whose) {
     auto const measured = measured_time(row, c);
     auto const priced = priced_row(c);
@@ -148,8 +162,7 @@ StepMeasurement measured_step(TrainingRow const& row, TrainingCase const& c, std
     std::string const& generation = c.cluster->accelerator.generation;
     std::string const precision(name_of(unscaled(c.plan.precision)));
     StepEstimate const before = priced->estimate(timing_for(*c.framework, generation, precision));
-    if (whose == RowsOf::own_machine && is_far_off(measured->base(), before.time.base()))
-        throw RowSkip("off by more than four times from what the profile says (are its times in seconds?)");
+    if (whose == RowsOf::own_machine && is_far_off(measured->base(), before.time.base())) throw RowSkip(off_by_far);
     return {.source = row.source_id,
             .generation = generation,
             .precision = precision,
@@ -185,6 +198,10 @@ std::map<std::string, Family> read_families(TrainTables const& tables, RowsOf wh
             }
         }
     }
+    std::size_t usable = 0;
+    for (auto const& [source, rows] : by_source)
+        usable += rows.size();
+    refuse_another_table(skipped, usable);
     for (auto& [source, rows] : by_source) {
         bool const thins = whose == RowsOf::publications;
         std::size_t const stride = thins ? (rows.size() + most_rows_of_source - 1) / most_rows_of_source : 1;

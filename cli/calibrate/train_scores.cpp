@@ -12,11 +12,24 @@
 namespace sextant::cli {
 namespace {
 
-/// Median, 90 % quantile and bias in per cent of predicted against measured.
-std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
+/// Predicted against measured, in per cent either way.
+std::vector<double> absolute_pct(std::vector<double> const& log_errors) {
     std::vector<double> absolute;
     for (double const e : log_errors)
         absolute.push_back(100 * std::abs(std::exp(e) - 1));
+    return absolute;
+}
+
+std::vector<double> all_of(std::map<std::string, std::vector<double>> const& by_source) {
+    std::vector<double> out;
+    for (auto const& [source, errors] : by_source)
+        out.insert(out.end(), errors.begin(), errors.end());
+    return out;
+}
+
+/// Median, 90 % quantile and bias in per cent of predicted against measured.
+std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
+    std::vector<double> const absolute = absolute_pct(log_errors);
     return {fmt::format("{}", log_errors.size()), fmt::format("{:.1f}", quantile_of(absolute, 0.5)),
             fmt::format("{:.1f}", quantile_of(absolute, 0.9)),
             fmt::format("{:+.1f}", 100 * (std::exp(quantile_of(log_errors, 0.5)) - 1))};
@@ -74,6 +87,23 @@ StepInterval widened(StepInterval const& before, std::vector<double> const& log_
         .low = std::min(before.low, own.low), .high = std::max(before.high, own.high), .rows = before.rows + own.rows};
 }
 
+std::string misfit(TrainScores const& scores) {
+    constexpr double large = 15;  // per cent; assumed
+    constexpr double worse = 2;
+    double const before = quantile_of(absolute_pct(scores.before), 0.5);
+    double const fitted = quantile_of(absolute_pct(all_of(scores.fitted)), 0.5);
+    if (fitted > large)
+        return fmt::format(
+            "the fit still misses the steps by {:.0f} % in the median (are model, gpu, degrees and batch those of the "
+            "runs, and iter_time_s of whole steps?)",
+            fitted);
+    if (fitted > before + worse)
+        return fmt::format(
+            "the steps are met less well than before the fit ({:.1f} -> {:.1f} %): a few of them contradict the others",
+            before, fitted);
+    return "";
+}
+
 Table score_table(TrainScores const& scores) {
     Table table({{"source"},
                  {"rows", Align::right},
@@ -83,7 +113,6 @@ Table score_table(TrainScores const& scores) {
                  {"left out: median %", Align::right},
                  {"p90 %", Align::right},
                  {"bias %", Align::right}});
-    std::vector<double> fitted;
     auto const add = [&](std::string const& name, std::vector<double> const& own, std::vector<double> const& left_out) {
         auto cells = error_cells(own);
         auto const left = left_out.empty() ? std::vector<std::string>(4, "-") : error_cells(left_out);
@@ -94,9 +123,9 @@ Table score_table(TrainScores const& scores) {
     for (auto const& [source, own] : scores.fitted) {
         auto const left = scores.left_out.find(source);
         add(source, own, left != scores.left_out.end() ? left->second : std::vector<double>());
-        fitted.insert(fitted.end(), own.begin(), own.end());
     }
-    add("overall", fitted, scores.all);
+    if (!scores.before.empty()) add("overall, before", scores.before, {});
+    add("overall", all_of(scores.fitted), scores.all);
     return table;
 }
 

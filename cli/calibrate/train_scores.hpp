@@ -21,6 +21,7 @@ struct TrainScores {
     std::map<std::string, std::vector<double>> fitted;     ///< by source
     std::map<std::string, std::vector<double>> left_out;   ///< the same, the source left out
     std::vector<double> all;                               ///< of left-out sources
+    std::vector<double> before;                            ///< of all rows, by the profile that a fit is around
     std::map<std::string, std::vector<double>> of_family;  ///< both: a plan may be like a row that was fitted or not
     std::vector<double> of_all;
     std::map<std::string, std::vector<double>> of_kind;  ///< of steps whose interval is not their framework's
@@ -51,7 +52,11 @@ StepInterval interval_of_errors(std::vector<double> const& log_errors);
 /// No narrower than the interval of the profile that a fit begins with: rows of one machine say nothing of others.
 StepInterval widened(StepInterval const& before, std::vector<double> const& log_errors);
 
-/// One line per source.
+/// What rows of one's own say of the table they are in, where a fit around a shipped profile does not meet them; empty
+/// where it does.
+std::string misfit(TrainScores const& scores);
+
+/// One line per source, and one of what was said before the fit where that was around a profile.
 Table score_table(TrainScores const& scores);
 
 }  // namespace sextant::cli
