@@ -101,11 +101,16 @@ EngineInterval wider_by_change(EngineInterval interval, EngineRows const& rows, 
     return interval;
 }
 
-/// What a host takes is of one machine: constants that two share meet neither.
-void warn_of_devices(std::string const& name, EngineRows const& rows, CommandContext& context) {
+std::set<std::string> devices_of(EngineRows const& rows) {
     std::set<std::string> devices;
     for (auto const& row : rows.models)
         devices.insert(row->what().what.cluster.accelerator.name);
+    return devices;
+}
+
+/// What a host takes is of one machine: constants that two share meet neither.
+void warn_of_devices(std::string const& name, EngineRows const& rows, CommandContext& context) {
+    std::set<std::string> const devices = devices_of(rows);
     if (devices.size() > 1)
         context.err << fmt::format("warning: {}: rows of {}: a profile holds for one of them (fit each by itself)\n",
                                    name, fmt::join(devices, ", "));
@@ -211,6 +216,9 @@ private:
         EngineFit& fit = fits_[start.name] = fit_engine(start, rows.figures, options);
         if (!request_.catalogue.empty()) return;
         if (mixing_.contains(start.name)) fit.profile.prompts = PromptOrder::mixed;
+        std::set<std::string> devices = devices_of(rows);
+        devices.insert(start.fitted_on.begin(), start.fitted_on.end());
+        fit.profile.fitted_on.assign(devices.begin(), devices.end());
         fit.profile.interval = no_narrower(fit.profile.interval, start.interval);
         if (!states_output(rows.figures))
             fit.profile.interval = wider_by_change(fit.profile.interval, rows, start, fit.profile);

@@ -89,6 +89,7 @@ struct EngineProfile {
     GroupedHeads grouped_heads = GroupedHeads::shared;
     LongerStages longer_stages = LongerStages::first;
     std::string vendor;                     ///< of the devices that it stands for; empty: any
+    std::vector<std::string> fitted_on;     ///< the devices whose rows alone its constants come from; empty: of several
     EngineInterval interval{};              ///< of the time of an output token, and so of the throughput
     EngineInterval first_token_interval{};  ///< of the time to the first token
 };

@@ -90,6 +90,7 @@ EngineProfile read_engine(ObjectReader in) {
     engine.grouped_heads = choice_of<GroupedHeads>(in, "grouped_heads", grouped_heads);
     engine.longer_stages = choice_of<LongerStages>(in, "longer_stages", longer_stages);
     engine.vendor = in.text("vendor", "");
+    engine.fitted_on = in.texts("fitted_on");
     read_interval(in, "time_interval", engine.interval);
     read_interval(in, "first_token_interval", engine.first_token_interval);
     in.finish();
@@ -109,11 +110,13 @@ std::string engine_json(EngineProfile const& engine) {
     add(engine_numbers);
     add(engine_times);
     add(engine_sizes);
+    std::string const fitted_on =
+        engine.fitted_on.empty() ? "" : fmt::format("  \"fitted_on\": {},\n", json_text(Json(engine.fitted_on)));
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
         "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"memory_share\": \"{}\",\n  "
         "\"window_cache\": \"{}\",\n  "
-        "\"grouped_heads\": \"{}\",\n  \"longer_stages\": \"{}\",\n  \"vendor\": {},\n  "
+        "\"grouped_heads\": \"{}\",\n  \"longer_stages\": \"{}\",\n  \"vendor\": {},\n{}  "
         "\"time_interval\": {},\n  \"first_token_interval\": {}\n}}\n",
         json_text(Json(engine.name)), json_text(Json(engine.title)), json_text(Json(engine.aliases)), lines,
         prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
@@ -121,7 +124,7 @@ std::string engine_json(EngineProfile const& engine) {
         memory_shares.at(static_cast<std::size_t>(engine.memory_share)),
         window_caches.at(static_cast<std::size_t>(engine.window_cache)),
         grouped_heads.at(static_cast<std::size_t>(engine.grouped_heads)),
-        longer_stages.at(static_cast<std::size_t>(engine.longer_stages)), json_text(Json(engine.vendor)),
+        longer_stages.at(static_cast<std::size_t>(engine.longer_stages)), json_text(Json(engine.vendor)), fitted_on,
         text_of(engine.interval), text_of(engine.first_token_interval));
 }
 

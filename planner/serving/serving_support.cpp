@@ -6,6 +6,9 @@
 #include "planner/support.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 namespace sextant {
 namespace {
@@ -29,11 +32,21 @@ void add_kernels(ServingSupport& out, AcceleratorProfile const& device, std::str
         widen(out, 1.25, 1.25, fmt::format("{} products on {}: not measured on its generation", format, device.name));
 }
 
+/// What a host takes is of one machine: a profile that one device's rows moved says less of others.
+void add_engine(ServingSupport& out, EngineProfile const& engine, AcceleratorProfile const& device) {
+    constexpr double elsewhere = 1.4;  // assumed
+    auto const& devices = engine.fitted_on;
+    if (devices.empty() || std::find(devices.begin(), devices.end(), device.name) != devices.end()) return;
+    widen(out, elsewhere, elsewhere,
+          fmt::format("{} on {}: its profile was fitted on {}", engine.name, device.name, fmt::join(devices, ", ")));
+}
+
 }  // namespace
 
 ServingSupport serving_support(ServingCase const& what) {
     ServingSupport out{.interval = what.engine.interval, .first_token = what.engine.first_token_interval, .terms = {}};
     add_kernels(out, what.cluster.accelerator, what.plan.weights);
+    add_engine(out, what.engine, what.cluster.accelerator);
     for (std::string& term : unmeasured_networks(what.cluster, what.plan.accelerators()))
         widen(out, 1.25, 1.25, std::move(term));
     if (what.plan.pp > 1) widen(out, 1.25, 1.25, "pipeline stages: no measured run had more than one");

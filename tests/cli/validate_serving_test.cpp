@@ -134,6 +134,8 @@ TEST_CASE("calibrate fit --serving writes a profile that validate reads", "[long
     sextant::EngineProfile const after = sextant::find_engine(out, "test");
     CHECK(after.interval.low <= before.interval.low);
     CHECK(after.interval.high >= before.interval.high);
+    CHECK(before.fitted_on.empty());
+    CHECK(after.fitted_on == std::vector<std::string>{"a100-sxm-80gb"});
     CHECK(sextant::read_text_file(out).find("\"format\": \"engine-profile\"") != std::string::npos);
     CHECK(run_sextant({"validate", "serving", excerpt, "--profile", out}).code == 0);
     CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--out", out}).code == 2);  // several engines

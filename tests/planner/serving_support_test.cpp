@@ -35,6 +35,17 @@ TEST_CASE("serving support: on a measured device the interval is the engine's") 
     CHECK(on_h100.interval.rows == engine.rows);
 }
 
+TEST_CASE("serving support: a profile that was fitted on one device says less of others") {
+    ServingCase what = served("h100-sxm");
+    what.engine.fitted_on = {"a100-sxm-80gb"};
+    ServingSupport const elsewhere = serving_support(what);
+    CHECK(says(elsewhere, "vllm on h100-sxm: its profile was fitted on a100-sxm-80gb"));
+    CHECK(elsewhere.interval.high == Approx(1.4 * what.engine.interval.high));
+    CHECK(elsewhere.first_token.low == Approx(what.engine.first_token_interval.low / 1.4));
+    what.engine.fitted_on.emplace_back("h100-sxm");
+    CHECK(serving_support(what).terms.empty());
+}
+
 TEST_CASE("serving support: what no measurement supports widens the interval, and is named") {
     EngineInterval const engine = find_engine("vllm", "test").interval;
     ServingSupport const generation = serving_support(served("h800"));
