@@ -39,7 +39,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     auto* const sequence =
         show->add_option("--seq", options->sequence,
                          "tokens per sequence that work is counted at (default: 4096, or the longest)")
-            ->type_name("N");
+            ->option_text("TOKENS");
     show->fallthrough();
     app.require_subcommand(0, 1);
     app.footer(

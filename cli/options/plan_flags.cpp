@@ -20,13 +20,14 @@ void add_subject_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machi
     app.add_option("-n,--gpus", o.accelerators,
                    search ? "accelerators; a list searches each" : "accelerators (default: what the degrees need)")
         ->option_text(search ? "N[,N...]" : "N");
-    app.add_option("--seq", o.sequence, "tokens per sequence (default: the model's, up to 8192)")->option_text("N");
+    app.add_option("--seq", o.sequence, "tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)")
+        ->option_text("TOKENS");
     app.add_option("--global-batch", o.global_batch, "sequences per step (default: about 4 M tokens)")
         ->option_text("N");
     app.add_option("--document-tokens", o.document,
                    "tokens per document where documents are packed into sequences, each attending to itself alone "
                    "(default: a sequence is one document)")
-        ->option_text("N");
+        ->option_text("TOKENS");
     if (machine == Machine::required) {
         app.add_option("--framework", o.framework,
                        "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, "

@@ -38,7 +38,7 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
                     headline(question, report.accelerators, plan.precision) + "\n\n" +
                         estimate_table(report).markdown() + assumed_markdown(all_assumptions(report)));
             break;
-        default: deliver(options.output, context, render(estimate_table(report), format)); break;
+        case Format::csv: deliver(options.output, context, estimate_table(question, report).csv()); break;
     }
     return report.fits ? exit_code::done : exit_code::answer_is_no;
 }

@@ -131,8 +131,9 @@ std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vecto
     return text;
 }
 
-Table estimate_table(StepReport const& r) {
-    Table table({{"key"}, {"value", Align::right}});
+namespace {
+
+void add_figures(Table& table, StepReport const& r) {
     auto const add = [&](std::string key, double value) { table.add_row({std::move(key), fmt::format("{}", value)}); };
     add("iteration_time_s", r.estimate.time.base());
     add("tokens_per_s", r.tokens_per_second);
@@ -151,6 +152,27 @@ Table estimate_table(StepReport const& r) {
     }
     for (auto const& [name, time] : breakdown_parts(r.estimate.breakdown))
         add(fmt::format("{} [s]", name), time.base());
+}
+
+Table key_and_value() { return Table({{"key"}, {"value", Align::right}}); }
+
+}  // namespace
+
+Table estimate_table(StepReport const& report) {
+    Table table = key_and_value();
+    add_figures(table, report);
+    return table;
+}
+
+Table estimate_table(PlanQuestion const& question, StepReport const& report) {
+    Table table = key_and_value();
+    table.add_row({"model", question.model.name});
+    table.add_row({"cluster", question.cluster.name});
+    table.add_row({"framework", question.framework.name});
+    table.add_row({"seq", fmt::format("{}", question.workload.sequence)});
+    table.add_row({"global_batch", fmt::format("{}", question.workload.global_batch)});
+    table.add_row({"gpus", fmt::format("{}", report.accelerators)});
+    add_figures(table, report);
     return table;
 }
 

@@ -26,8 +26,9 @@ std::string at_price(ClusterSpec const& cluster);
 ///     MFU            43.1 %       ...
 std::string estimate_text(PlanQuestion const& question, StepReport const& report,
                           std::vector<std::string> const& explanation);
-/// The same as a table of key and value, for csv and markdown.
+/// The same as a table of key and value, for markdown, and for csv with what was asked.
 Table estimate_table(StepReport const& report);
+Table estimate_table(PlanQuestion const& question, StepReport const& report);
 
 /// The ranked list with the reason each plan is where it is.
 std::string plan_text(PlanQuestion const& question, PlanAnswer const& answer);

@@ -23,7 +23,7 @@ std::string share_text(std::string const& text) {
 
 /// A number with a letter behind it, in digits.
 std::string token_text(std::string const& text, std::string const& flag) {
-    bool const has_unit = text.size() > 1 && std::string_view("ikK").find(text.back()) != std::string_view::npos;
+    bool const has_unit = text.size() > 1 && std::string_view("ikKmM").find(text.back()) != std::string_view::npos;
     return has_unit ? fmt::format("{}", token_count_from(text, flag)) : text;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <vector>
 
@@ -24,6 +25,9 @@ void each_value(Json const& value, std::string const& path, Sink const& sink) {
     }
 }
 
+/// What a report answers: its rows say so each, so that tables of several questions can lie in one.
+constexpr std::array question_keys{"model", "cluster", "framework", "engine", "seq", "global_batch"};
+
 }  // namespace
 
 std::string rows_csv(std::string_view report, std::string_view list) {
@@ -34,12 +38,15 @@ std::string rows_csv(std::string_view report, std::string_view list) {
     for (Json const& object : json.at(std::string(list))) {
         std::vector<std::string>& row = rows.emplace_back();
         row.push_back(fmt::format("{}", rows.size()));
-        each_value(object, "", [&](std::string const& path, std::string text) {
+        auto const set = [&](std::string const& path, std::string text) {
             auto const [found, is_new] = place.try_emplace(path, columns.size());
             if (is_new) columns.push_back({path});
             row.resize(std::max(row.size(), found->second + 1));
             row[found->second] = std::move(text);
-        });
+        };
+        for (char const* const key : question_keys)
+            if (json.contains(key) && json[key].is_primitive()) each_value(json[key], key, set);
+        each_value(object, "", set);
     }
     Table table(columns);
     for (std::vector<std::string>& row : rows)
