@@ -129,7 +129,7 @@ class _Plan(Command):
             model: preset (see 'sextant models') or a Hugging Face config.json
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators; a list searches each
-            seq: tokens per sequence (default: the model's, up to 8192)
+            seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
@@ -250,7 +250,7 @@ class _Estimate(Command):
             model: preset (see 'sextant models') or a Hugging Face config.json
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators (default: what the degrees need)
-            seq: tokens per sequence (default: the model's, up to 8192)
+            seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
@@ -391,7 +391,7 @@ class _Simulate(Command):
             model: preset (see 'sextant models') or a Hugging Face config.json
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators (default: what the degrees need)
-            seq: tokens per sequence (default: the model's, up to 8192)
+            seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
@@ -547,7 +547,7 @@ class _RunPlan(Command):
             model: preset or Hugging Face config.json (default: size by the law, shape by size)
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators (default: as few as the deadline allows; of money and GPU-hours the best use)
-            seq: tokens per sequence (default: the model's, up to 8192)
+            seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: a power of two within the critical batch)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
@@ -1749,7 +1749,7 @@ class _Export(Command):
             model: preset (see 'sextant models') or a Hugging Face config.json
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators (default: what the degrees need)
-            seq: tokens per sequence (default: the model's, up to 8192)
+            seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
@@ -1902,7 +1902,7 @@ class _Memory(Command):
             model: preset (see 'sextant models') or a Hugging Face config.json
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators (default: what the degrees need)
-            seq: tokens per sequence (default: the model's, up to 8192)
+            seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
@@ -2007,7 +2007,7 @@ class _Flops(Command):
 
             model: preset (see 'sextant models') or a Hugging Face config.json
             gpus: accelerators (default: what the degrees need)
-            seq: tokens per sequence (default: the model's, up to 8192)
+            seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             tp: tensor parallelism (default: 1)
