@@ -21,6 +21,7 @@ struct PrefillUse {
     AttentionLibrary library = AttentionLibrary::serving;
     double work = 1;                  ///< matrix work against the forward pass of the same shape
     double rate = 1;                  ///< of the multiprocessors, against what the constants say
+    bool pads = false;                ///< heads rather than be slower, as kernels that were not measured are taken to
     std::optional<Seconds> launch{};  ///< instead of the constant, which has the preparing kernels in it
 };
 

@@ -50,7 +50,8 @@ double compute_time(double groups, double m, double n, double k, GemmFormat cons
                     Values c, double rate_factor) {
     double const slower = heat_factor(c[GemmConstant::heat], 2 * groups * m * n * k);
     double const rate = rates.peak * c[GemmConstant::efficiency] * rate_factor / (rates.processors * slower);
-    double const feed = c[GemmConstant::feed] * 2.5 * rates.bandwidth / rates.processors;
+    double const feed = rates.held ? std::numeric_limits<double>::infinity()
+                                   : c[GemmConstant::feed] * 2.5 * rates.bandwidth / rates.processors;
     double const operand = std::max(format.left, format.right);
     double const sum_rate = rates.bandwidth * c[GemmConstant::memory] * c[GemmConstant::cache_speed];
     double const rounding = c[GemmConstant::wave_rounding];

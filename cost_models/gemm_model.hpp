@@ -30,11 +30,12 @@ struct GemmUse {
 ///
 /// `compute`: the output is cut into tiles and k into splits; of a menu of tiles the pair that ends first is taken. A
 /// tile takes tile_overhead plus ceil(k / 64 splits) steps of max(64 * 2 tm tn / rate, 64 (tm + tn) operand bytes /
-/// feed, step_latency); tiles run in waves over the multiprocessors, and of the idle part of the last wave the share
-/// wave_rounding is lost. Splitting adds `reduction` passes over fp32 partial sums. Formats whose
-/// kernels keep k whole (fp8-block, fp4, weights widened from 8 and 4 bits) have no splits. In long heavy
-/// products the rate falls by `heat` per decade, up to `most_heating`. `memory`: all operands once, at the cache's rate
-/// as far as they fit into its share, together with the copies of the weights that take turns.
+/// feed, step_latency) (no feed where units hold their operands: `KernelRates::held`); tiles run in waves over the
+/// multiprocessors, and of the idle part of the last wave the share wave_rounding is lost. Splitting adds `reduction`
+/// passes over fp32 partial sums. Formats whose kernels keep k whole (fp8-block, fp4, weights widened from 8 and 4
+/// bits) have no splits. In long heavy products the rate falls by `heat` per decade, up to `most_heating`. `memory`:
+/// all operands once, at the cache's rate as far as they fit into its share, together with the copies of the weights
+/// that take turns.
 ///
 /// `constants` in the order of `GemmConstant`. Source: tiles and waves as NVIDIA's matrix multiplication guide
 /// describes them; the form was chosen by its error on held-out products of five devices (docs/calibration.md).

@@ -5,6 +5,7 @@
 #include "cost_models/kernel_choice.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace sextant {
@@ -16,6 +17,13 @@ TimeInterval widened_for_sister(TimeInterval const& factors) {
     return {.low = std::pow(factors.low, power), .high = std::pow(factors.high, power)};
 }
 
+/// Units that read operands from memory of theirs that programs fill (a TPU's VMEM, SRAM of Gaudi and Trainium), not
+/// through a cache that all of them share.
+bool holds_operands(AcceleratorProfile const& accelerator) {
+    constexpr std::array<std::string_view, 3> generations{"tpu", "gaudi", "trainium"};
+    return std::find(generations.begin(), generations.end(), accelerator.generation) != generations.end();
+}
+
 KernelSupport support_of(KernelChoice const& choice, bool inside) {
     if (choice.sister) return KernelSupport::by_format;
     if (!choice.own) return KernelSupport::by_class;
@@ -25,6 +33,14 @@ KernelSupport support_of(KernelChoice const& choice, bool inside) {
 /// Of NVIDIA's GPUs those since Volta have them; a processor's are not told apart from its vector units.
 bool has_matrix_units(AcceleratorProfile const& accelerator) {
     return accelerator.generation != "pascal" && !is_host(accelerator);
+}
+
+/// Of what devices with twice the peak in fp8, which its constants were fitted on, gain by it.
+double fp8_gain(AcceleratorProfile const& accelerator) {
+    auto const narrow = accelerator.peak.find(Precision::fp8);
+    if (narrow == accelerator.peak.end()) return 1;
+    double const wide = accelerator.peak_of(two_byte_precision(accelerator)).value.base();
+    return std::min(1.0, narrow->second.value.base() / (2 * wide));
 }
 
 }  // namespace
@@ -112,6 +128,7 @@ KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precis
             .cache = std::max(1.0, accelerator.l2.value.base()),
             .caches = static_cast<double>(accelerator.l2_caches),
             .processors = static_cast<double>(accelerator.multiprocessors.value * accelerator.tiles_each),
+            .held = holds_operands(accelerator),
             .rows = has_matrix_units(accelerator) ? 16.0 : 1.0};
 }
 
@@ -119,6 +136,12 @@ KernelRates kernel_rates(AcceleratorProfile const& accelerator, GemmFormat const
     KernelRates rates = kernel_rates(accelerator, two_byte_precision(accelerator));
     rates.peak = accelerator.peak_of(format).value.base();
     return rates;
+}
+
+double row_share(std::int64_t n, std::int64_t k, double element_bytes, Precision precision,
+                 AcceleratorProfile const& accelerator) {
+    bool const any_rows = precision == Precision::fp32 || holds_operands(accelerator) || is_host(accelerator);
+    return any_rows ? 1 : row_share(n, k, element_bytes);
 }
 
 bool is_host(AcceleratorProfile const& accelerator) { return accelerator.generation == "cpu"; }
@@ -154,16 +177,15 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
     if (choice.fit != nullptr && needs_fitted_neighbours(shape, choice.constants(), choice.fit->spreads))
         fill_head_sizes_of(choice, variant);
     bool const training = use.library == AttentionLibrary::training;
-    if (training) {  // another kernel: its level is the profile's, and it pads heads rather than be slower
-        choice.own = false;
-        pad_head_sizes(choice.changeable());
-    }
+    if (training) choice.own = false;  // another kernel: its level is the profile's
+    if (training || use.pads || choice.of_class()) pad_head_sizes(choice.changeable());
     double reached = 0;
     if (choice.fit != nullptr) reached = training ? choice.fit->large_efficiency : choice.fit->profile_efficiency;
     PrefillUse scaled = use;
     scaled.rate *= profile_scale(choice, accelerator.attention_forward_efficiency.value,
                                  choice.values[static_cast<std::size_t>(PrefillConstant::efficiency_128)], reached);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
+    if (variant.ends_with("/fp8") && choice.of_class()) scaled.rate *= fp8_gain(accelerator);
     Seconds const time = prefill_model(shape, rates, choice.constants(), scaled);
     KernelEstimate out = finish(time, choice, prefill_coordinates(shape));
     if (training) out.time = time;  // the residual belongs to the measured kernel

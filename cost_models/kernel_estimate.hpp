@@ -111,6 +111,11 @@ KernelKind product_kind(AcceleratorProfile const& accelerator);
 /// next.
 Precision two_byte_precision(AcceleratorProfile const& accelerator);
 
+/// `row_share` on a device: 1 also of fp32, which vector units multiply, and where programs lay operands out for the
+/// units that hold them (`KernelRates::held`), and on a host.
+double row_share(std::int64_t n, std::int64_t k, double element_bytes, Precision precision,
+                 AcceleratorProfile const& accelerator);
+
 /// The device's rates for a format, as the kernel models take them.
 KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precision);
 /// Of products in a format. @throws InputError when the device has none

@@ -16,6 +16,7 @@ struct KernelRates {
     double cache = 0;       ///< B of the last-level cache
     double caches = 1;      ///< that it consists of, each of which brings what it lacks from memory
     double processors = 1;  ///< tiles that run at once: multiprocessors, large ones several times
+    bool held = false;      ///< operands lie in memory that software fills, next to the units: nothing feeds tiles
     double rows = 16;       ///< that an instruction of the matrix units takes at least; 1: there are none
 };
 

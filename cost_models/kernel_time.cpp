@@ -168,6 +168,15 @@ GemmShape shape_of(GroupedGemm const& g) {
 
 }  // namespace
 
+namespace {
+
+template <class Product>
+double own_row_share(Product const& g, AcceleratorProfile const& accelerator) {
+    return row_share(g.n, g.k, bytes_per_element(g.precision), g.precision, accelerator);
+}
+
+}  // namespace
+
 Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
     if (!op.in(pass)) return {};
     struct Visitor {
@@ -184,11 +193,11 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
         }
         Seconds operator()(Gemm const& g) const {
             return product(shape_of(g), g.precision, g.gradients,
-                           framework.gemm_scale.value * row_share(g.n, g.k, bytes_per_element(g.precision)));
+                           framework.gemm_scale.value * own_row_share(g, accelerator));
         }
         Seconds operator()(GroupedGemm const& g) const {
             return product(shape_of(g), g.precision, g.gradients,
-                           expert_scale(framework) * row_share(g.n, g.k, bytes_per_element(g.precision)));
+                           expert_scale(framework) * own_row_share(g, accelerator));
         }
         Seconds operator()(Attention const& a) const { return attention_time(a, pass, accelerator, framework); }
         Seconds operator()(Recurrence const& r) const { return recurrence_time(r, pass, accelerator, framework); }
@@ -207,7 +216,7 @@ Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator
     if (products_of_backward(op) < 2) return {};
     auto const time = [&](auto const& g, double scale) {
         return product_time(weight_product(shape_of(g)), g.precision, accelerator,
-                            scale * row_share(g.n, g.k, bytes_per_element(g.precision)));
+                            scale * own_row_share(g, accelerator));
     };
     if (auto const* g = std::get_if<Gemm>(&op.what)) return time(*g, framework.gemm_scale.value);
     if (auto const* g = std::get_if<GroupedGemm>(&op.what)) return time(*g, expert_scale(framework));

@@ -106,6 +106,17 @@ WidenedBounds widened_bounds(GemmShape const& shape, GemmFormat const& format, A
     return {.least = most * shorter, .most = most};
 }
 
+/// Launches and the fill of pipelines are the device's own kernels', not those of another device's library (A100's in
+/// TensorRT-LLM: 6 to 10 us a call, where its own in 16 bits take 1 to 3).
+void take_own_latencies(KernelChoice& choice, AcceleratorProfile const& accelerator) {
+    KernelChoice const wide =
+        choose_kernel(accelerator, KernelKind::gemm, gemm_format(two_byte_precision(accelerator)).name);
+    for (GemmConstant const each : {GemmConstant::launch, GemmConstant::tile_overhead, GemmConstant::ramp}) {
+        auto const i = static_cast<std::size_t>(each);
+        choice.values[i] = wide.constants()[i];
+    }
+}
+
 constexpr std::int64_t filled = 128;  ///< rows, columns or depth of a full tile
 
 /// The next number of rows that fills tiles: 16, a power of two up to 128, then multiples of that.
@@ -178,6 +189,16 @@ void keep_below_padded(KernelEstimate& out, GemmShape const& shape, KernelChoice
     if (least < out.time) take(out, out.time * std::pow(least / out.time, share));
 }
 
+/// Scales of blocks take no time off: where plain products of the format are another class's kernels than those with
+/// scales (cards of Blackwell multiply as Ada does), what quantising takes on one device says little of the other.
+void keep_above_plain(KernelEstimate& out, GemmShape const& shape, GemmFormat const& format,
+                      AcceleratorProfile const& accelerator, KernelChoice const& choice, GemmUse const& use,
+                      Quantising quantising) {
+    GemmFormat const& plain = gemm_format(unscaled(format.precision));
+    if (choose_kernel(accelerator, KernelKind::gemm, plain.name).keep == choice.keep) return;
+    take(out, std::max(out.time, estimate_product(shape, plain, accelerator, use, quantising).time));
+}
+
 /// Several products take no less than one of them, whose grids they do not have, and about no more than one after the
 /// other, `calls` times one.
 void keep_near_single(KernelEstimate& out, Seconds single, double calls) {
@@ -196,14 +217,16 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     KernelChoice choice = choose_kernel(accelerator, KernelKind::gemm, format.name);
     bool const is_foreign = choice.of_any() && choice.fit->variant == format.name;
     bool const is_widened = widens_on(accelerator, format);
+    if (is_foreign && is_widened) take_own_latencies(choice, accelerator);
     scale_products(choice, format, rates, accelerator);
     KernelEstimate out = product_estimate(shape, format, rates, choice, use, quantising);
-    if (is_foreign && is_widened) {  // launches and tiles of another device's library are not this one's
+    if (is_foreign && is_widened) {  // tiles of another device's library are not this one's
         WidenedBounds const bounds = widened_bounds(shape, format, accelerator, use);
         take(out, std::clamp(out.time, bounds.least, bounds.most));
     } else if (is_widened && use.cache == CacheState::cold) {  // a step may run others than the measured library's
         take(out, std::min(out.time, most_widened(shape, format, accelerator, use)));
     }
+    if (format.tiled && choice.of_class()) keep_above_plain(out, shape, format, accelerator, choice, use, quantising);
     if (choice.gridded) {
         keep_below_padded(out, shape, choice, use.cache, [&](GemmShape const& other) {
             return product_estimate(other, format, rates, choice, use, quantising).time;

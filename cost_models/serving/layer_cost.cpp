@@ -305,7 +305,7 @@ Seconds LayerCosts::prompt_attention(std::int64_t tokens) const {
                               .window = kind.sliding ? a.window : 0,
                               .head_dim = a.head_dim,
                               .value_head_dim = a.value_head_dim};
-        total += layers * estimate_prefill(shape, variant, device_, {}).time;
+        total += layers * estimate_prefill(shape, variant, device_, {.pads = !runs_measured_attention(what_)}).time;
     }
     return total;
 }

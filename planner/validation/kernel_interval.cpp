@@ -85,7 +85,7 @@ TimeInterval row_interval(KernelCase const& c, KernelEstimate const& estimate, A
         estimate.support == KernelSupport::assumed || c.latent || is_of_other_library(c, accelerator);
     if (is_assumed) return estimate.factors;
     if (estimate.support != KernelSupport::by_class) return widened(estimate.factors);
-    return widened(with_those_elsewhere(estimate.factors, c, accelerator.generation));
+    return widened(with_those_elsewhere(estimate.factors, c, generation_of_kernels(c, accelerator)));
 }
 
 }  // namespace sextant

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace sextant {
@@ -68,6 +69,11 @@ std::pair<KernelKind, std::string> fit_key(KernelCase const& c, AcceleratorProfi
 
 }  // namespace
 
+std::string generation_of_kernels(KernelCase const& c, AcceleratorProfile const& accelerator) {
+    auto const [kind, variant] = fit_key(c, accelerator);
+    return kernel_class(accelerator, kind, variant).substr(std::string_view("class-").size());
+}
+
 FrameworkTiming kernel_alone() {
     FrameworkTiming timing;
     timing.generation = "*";
@@ -92,6 +98,13 @@ LatentDecode latent_of(DecodeAttention const& a) {
             .kv_rank = rank,
             .rope_head_dim = a.head_dim - rank,
             .cache_bytes = a.cache_bytes};
+}
+
+/// FlashAttention-2 needs Ampere's instructions, or AMD's port of it (README of Dao-AILab/flash-attention).
+bool runs_flash_2(AcceleratorProfile const& accelerator) {
+    constexpr std::array<std::string_view, 3> earlier{"pascal", "volta", "turing"};
+    bool const is_earlier = std::find(earlier.begin(), earlier.end(), accelerator.generation) != earlier.end();
+    return accelerator.vendor == "AMD" || (accelerator.vendor == "NVIDIA" && !is_earlier);
 }
 
 bool has_own_fit(KernelCase const& c, AcceleratorProfile const& accelerator) {
@@ -126,7 +139,7 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
             GemmFormat const& format = *find_gemm_format(c.variant);
             if (!accelerator.multiplies(format))
                 throw RowSkip(fmt::format("{} has no {} products", accelerator.name, format.name));
-            double const rate = is_host(accelerator) ? 1 : row_share(g.n, g.k, format.left);
+            double const rate = row_share(g.n, g.k, format.left, format.precision, accelerator);
             return estimate_product({.groups = c.products, .m = g.m, .n = g.n, .k = g.k}, format, accelerator,
                                     {.cache = c.cache, .rate = rate},
                                     c.quantised == Quantised::with_product ? Quantising::included : Quantising::apart);
@@ -136,6 +149,8 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
                 throw RowSkip(fmt::format("{} has no fp8 attention", accelerator.name));
             if (c.library == flash_attention_3 && accelerator.generation != "hopper")
                 throw RowSkip(fmt::format("{} has not the instructions of FlashAttention-3", accelerator.name));
+            if (c.library == flash_attention_2 && !runs_flash_2(accelerator))
+                throw RowSkip(fmt::format("FlashAttention-2 does not run on {}", accelerator.name));
             if (!is_of_other_library(c, accelerator))
                 return estimate_prefill(a, c.variant, accelerator,
                                         measured_use(c.variant, timed_work(c.passes), accelerator));

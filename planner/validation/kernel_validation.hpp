@@ -19,6 +19,10 @@ FrameworkTiming kernel_alone();
 /// assumed: the 80 % interval of attention of another library than those of the fits.
 inline constexpr TimeInterval other_library_factors{.low = 0.6, .high = 1.6};
 
+/// Of the devices whose constants a kernel of this case runs by: that of the device, or of another whose instructions
+/// it multiplies by (cards of Blackwell: "ada").
+std::string generation_of_kernels(KernelCase const& c, AcceleratorProfile const& accelerator);
+
 /// Time of the kernel on an otherwise idle accelerator, by `cost_models/kernel_estimate.hpp`, as a benchmark that
 /// repeats it sees it: operands in cache where they fit, and the quantisation of activations included where the tables
 /// include it.

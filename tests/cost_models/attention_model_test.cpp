@@ -231,6 +231,28 @@ TEST_CASE("estimate_prefill: cards of Blackwell run Ada's kernels, at their own 
     CHECK(kernel_class(find_accelerator("gb300", "test"), KernelKind::prefill, "bf16/bf16") == "class-blackwell");
 }
 
+TEST_CASE("estimate_prefill: kernels that were not measured pad heads rather than be slower") {
+    auto const seconds = [](char const* name, std::int64_t head_size, bool pads) {
+        return estimate_prefill(sequences(1, 32, 16384, head_size), "bf16/bf16", find_accelerator(name, "test"),
+                                {.pads = pads})
+            .time.base();
+    };
+    CHECK(seconds("l40s", 192, false) > 1.1 * seconds("l40s", 256, false));  // as the table's library has it
+    CHECK(seconds("l40s", 192, true) < 1.01 * seconds("l40s", 256, true));
+    CHECK(seconds("rtx-4090", 192, false) < 1.01 * seconds("rtx-4090", 256, false));
+}
+
+TEST_CASE("estimate_prefill: fp8 gains what the device's peaks say") {
+    auto const gain = [](char const* name) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        return estimate_prefill(sequences(1, 32, 16384), "bf16/bf16", device, {}).time /
+               estimate_prefill(sequences(1, 32, 16384), "fp8/fp8", device, {}).time;
+    };
+    CHECK(gain("h100-sxm") > 1.2);
+    CHECK(gain("tpu-v5p") < 1.1);  // one peak
+    CHECK(gain("trainium1") < 1.1);
+}
+
 TEST_CASE("estimate_latent_decode: more sequences are no quicker, and devices of one chip equally quick") {
     auto const seconds = [](char const* name, std::int64_t batch) {
         LatentDecode const latent{.batch = batch, .heads = 128, .keys = 1024, .kv_rank = 512, .rope_head_dim = 64};

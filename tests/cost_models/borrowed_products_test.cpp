@@ -39,6 +39,14 @@ TEST_CASE("narrow weights that no device of the generation was measured with are
     // What is read decides: a quarter of it takes less than half of the time.
     GemmShape const wide{.groups = 1, .m = 8, .n = 28672, .k = 8192};
     CHECK(product("h100-sxm", "int4-weights", wide).time < 0.5 * product("h100-sxm", "bf16", wide).time);
+    // Nor do launches of another device's library hide it where a product takes few of them.
+    GemmShape const short_one{.groups = 1, .m = 16, .n = 4096, .k = 14336};
+    auto const share = [&](char const* device) {
+        return product(device, "int4-weights", short_one).time / product(device, "bf16", short_one).time;
+    };
+    CHECK(share("h100-sxm") < 0.6);
+    CHECK(share("b200-sxm") < 0.85);
+    CHECK(share("mi300x") < 0.95);
 }
 
 TEST_CASE("narrow weights of large products take what the format that they are widened to does, over a share",
@@ -91,4 +99,27 @@ TEST_CASE("narrow weights: no interval of theirs begins below what the peak allo
             CHECK(estimate.time.base() * estimate.factors.low >=
                   0.999 * work / profile.peak_of(*find_gemm_format(format)).value.base());
         }
+}
+
+TEST_CASE("scales of blocks take no time off where another class's kernels multiply", "[INV-15]") {
+    for (char const* const device : {"gb10", "rtx-5090", "rtx-pro-6000"})
+        for (std::int64_t const size : {512, 4096, 16384}) {
+            GemmShape const shape{.groups = 1, .m = size, .n = size, .k = size};
+            CAPTURE(device, size);
+            CHECK(product(device, "fp8-block", shape).time >= product(device, "fp8", shape).time);
+        }
+}
+
+TEST_CASE("units that hold their operands are not fed through a cache, and any row length is one") {
+    GemmShape const shape{.groups = 1, .m = 4096, .n = 4096, .k = 4096};
+    double const gain = product("tpu-v6e", "bf16", shape).time / product("tpu-v6e", "int8", shape).time;
+    CHECK(gain > 1.4);  // twice the peak
+    auto const share = [](char const* device, Precision precision) {
+        return row_share(4097, 4096, bytes_per_element(precision), precision, find_accelerator(device, "test"));
+    };
+    CHECK(share("h100-sxm", Precision::bf16) < 1);
+    CHECK(share("mi300x", Precision::bf16) < 1);
+    CHECK(share("tpu-v5p", Precision::bf16) == 1);
+    CHECK(share("trainium2", Precision::bf16) == 1);
+    CHECK(share("v100-sxm-32gb", Precision::fp32) == 1);  // no matrix units, and so none of their loads
 }

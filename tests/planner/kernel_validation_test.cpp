@@ -56,6 +56,15 @@ TEST_CASE("kernel rows: a product is the cost model's, on the device of any spel
     }
 }
 
+TEST_CASE("kernel rows: intervals of another generation's constants are no narrower than on its devices") {
+    RowPrediction const ada = product("L40S", "bfloat16", "1024,4096,7168,100");
+    RowPrediction const card = product("RTX 5090", "bfloat16", "1024,4096,7168,100");
+    REQUIRE(ada.interval);
+    REQUIRE(card.interval);
+    CHECK(card.interval->low <= ada.interval->low);
+    CHECK(card.interval->high >= ada.interval->high);
+}
+
 TEST_CASE("kernel rows: a vocabulary that is no multiple of eight takes the product longer, in fp8 of sixteen") {
     auto const time = [](char const* format, int n) {
         return *predicted("device,dtype,m,n,k,latency_us\n", fmt::format("H100,{},8192,{},4096,9000", format, n)).time;
@@ -236,6 +245,9 @@ TEST_CASE(
     CHECK(row("RTX 5090", "FlashAttention-2").time == row("RTX 5090", "cuDNN").time);
     for (std::string const device : {"B200", "A100", "RTX 5090"})
         CHECK_THAT(row(device, "FA3").skip_reason, contains("has not the instructions of FlashAttention-3"));
+    for (char const* const device : {"V100", "P100", "TPU v5p"})
+        CHECK_THAT(row(device, "FA2").skip_reason, contains("FlashAttention-2 does not run on"));
+    CHECK(row("MI300X", "FA2").skip_reason.empty());
     CHECK(row("H800-SXM", "FA3").skip_reason.empty());
 }
 
