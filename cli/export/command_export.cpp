@@ -13,6 +13,7 @@
 #include <CLI/App.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <ostream>
 
@@ -30,6 +31,27 @@ struct Options {
 
 constexpr char const* slurm = "slurm";
 constexpr char const* kubernetes = "kubernetes";
+
+/// What the file says of a model and a cluster is their names. @throws InputError where those of the catalogue are not
+/// the ones that the plan was made with, as the graph of a step says. Where its time differs, it says so.
+void check_subject(PlanFile const& file, Options const& o, Subject const& subject, Given const& given,
+                   CommandContext& context) {
+    if (given("--model")) return;
+    ClosedForm form(subject.model, file.workload, subject.cluster, subject.framework, file.plan.precision);
+    StepReport const report = make_report(form, file.plan, subject.limit);
+    if (report.digest != file.digest)
+        throw InputError(
+            "--plan: the model of {} is another than '{}' of the catalogue, or the file is of another "
+            "version of this program {}",
+            o.plan_file, file.model, give_again(o.plan_file));
+    if (given("--cluster") || given("--framework")) return;
+    constexpr double same = 1e-3;
+    Seconds const before = file.seconds * units::s;
+    if (std::abs(report.estimate.time / before - 1) > same)
+        context.err << fmt::format(
+            "sextant: export: {} predicts {} a step, here it is {} on '{}' of the catalogue {}\n", o.plan_file,
+            human(before), human(report.estimate.time), file.cluster, give_again(o.plan_file));
+}
 
 /// The options with the plan of a file, of this program or of another, in all that is not given.
 PlanOptions asked_plan(Options const& o, CLI::App const& app, CommandContext& context) {
@@ -49,6 +71,8 @@ PlanOptions asked_plan(Options const& o, CLI::App const& app, CommandContext& co
     if (!given("--seq")) filled.sequence = file.workload.sequence;
     if (!given("--global-batch")) filled.global_batch = file.workload.global_batch;
     if (!given("--document-tokens") && file.workload.document > 0) filled.document = file.workload.document;
+    require_known_names(filled.model, filled.cluster, o.plan_file);
+    check_subject(file, o, find_subject(filled), given, context);
     return filled;
 }
 

@@ -2,6 +2,8 @@
 
 #include "core/error.hpp"
 #include "core/json/object_reader.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -96,11 +98,37 @@ PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank) {
                  .cluster = root.text("cluster"),
                  .framework = root.text("framework"),
                  .workload = {.sequence = root.integer("seq"), .global_batch = root.integer("global_batch")},
-                 .plan = {}};
+                 .plan = {},
+                 .digest = {}};
     if (root.has("document_tokens")) out.workload.document = root.integer("document_tokens");
     if (format == "step_report" && rank != 1) throw InputError("--rank: {} (a step report has one plan)", rank);
-    out.plan = read_plan(format == "plan" ? candidate(root, rank).object("plan") : root.object("plan"));
+    auto const take = [&](ObjectReader& in, ObjectReader report) {
+        out.plan = read_plan(in.object("plan"));
+        out.digest = report.text("graph_digest");
+        out.seconds = report.number("iteration_time_s");
+    };
+    if (format == "plan") {
+        ObjectReader chosen = candidate(root, rank);
+        take(chosen, chosen.object("report"));
+    } else {
+        take(root, root);
+    }
     return out;
+}
+
+void require_known_names(std::string const& model, std::string const& cluster, std::string const& plan_file) {
+    try {
+        find_model(model);
+        find_cluster(cluster, "--cluster");
+    } catch (InputError const& unknown) {
+        throw InputError("{} {}", unknown.what(), give_again(plan_file));
+    }
+}
+
+std::string give_again(std::string const& plan_file) {
+    return fmt::format(
+        "(where {} was made with files of a model or a cluster, give them again: --model FILE --cluster FILE)",
+        plan_file);
 }
 
 std::string const& ServePlanFile::asked_weights() const {

@@ -15,7 +15,16 @@ struct PlanFile {
     std::string model, cluster, framework;
     Workload workload;
     ParallelPlan plan;
+    std::string digest;  ///< of the graph that the plan runs (`StepReport::digest`)
+    double seconds = 0;  ///< predicted of a step
 };
+
+/// The names in a file may be those of models and clusters of one's own: what to do where the catalogue has none, or
+/// another, of that name.
+std::string give_again(std::string const& plan_file);
+/// @throws InputError, with that, where the catalogue does not know them.
+void require_known_names(std::string const& model, std::string const& cluster, std::string const& plan_file);
+
 /// The candidate of this rank (1: the best); a step report has one. @throws InputError: another format or version, no
 /// such rank, an unknown key in the plan.
 PlanFile read_plan_file(std::string const& path, std::int64_t rank);

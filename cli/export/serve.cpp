@@ -105,7 +105,10 @@ ServeLaunch launch_of(Options const& o, ServingCase const& what) {
 }
 
 int run(Options o, CLI::App const& app, CommandContext& context) {
-    if (!o.plan_file.empty()) fill_from_file(o, given_options(app));
+    if (!o.plan_file.empty()) {
+        fill_from_file(o, given_options(app));
+        require_known_names(o.serve.model, o.serve.cluster, o.plan_file);
+    }
     if (o.serve.model.empty()) throw InputError("--model: which model is served? (or --plan FILE)");
     if (o.serve.cluster.empty()) throw InputError("--cluster: on which machines? (or --plan FILE)");
     ServeExporterEntry const& exporter = find_serve_exporter(o.serve.engine, "--engine");

@@ -113,6 +113,42 @@ TEST_CASE("export: a loss in chunks comes from the plan file", "[cli][export]") 
     check_refused(Arguments{"estimate"} + small + Arguments{"--loss-chunks", "100000"}, "tokens on a rank");
 }
 
+TEST_CASE("export: a plan of a model or a cluster of one's own is not written for another of its name") {
+    ScratchFolder const folder("export_names");
+    std::string deeper = sextant::read_text_file(SEXTANT_SOURCE_DIR "/docs/examples/my-model/config.json");
+    std::filesystem::create_directories(folder.path("llama-3.2-1b"));
+    std::string const model = folder.path("llama-3.2-1b/config.json");
+    sextant::write_text_file(model, deeper);
+    auto const planned = [&](Arguments const& on) {
+        std::string file = folder.path("plan.json");
+        REQUIRE(run_sextant(Arguments{"estimate"} + on +
+                            Arguments{"--gpus", "64", "--global-batch", "64", "--format", "json", "--output", file})
+                    .code <= 1);
+        return file;
+    };
+    std::string const own_model = planned({"--model", model, "--cluster", "h100-sxm"});
+    RunResult const other = run_sextant({"export", "--plan", own_model});
+    CHECK(other.code == 2);
+    CHECK_THAT(other.err, contains("is another than 'llama-3.2-1b' of the catalogue") && contains("--model FILE"));
+    CHECK(run_sextant({"export", "--plan", own_model, "--model", model}).code <= 1);
+
+    std::string slow = sextant::read_text_file(SEXTANT_SOURCE_DIR "/docs/examples/our-h100s.json");
+    auto const named = [&](std::string const& name) {
+        return folder.file(name + ".json",
+                           std::regex_replace(slow, std::regex(R"("name": "[^"]*")"), "\"name\": \"" + name + "\""));
+    };
+    RunResult const elsewhere =
+        run_sextant({"export", "--plan", planned({"--model", "llama-3.2-1b", "--cluster", named("h100-sxm")}),
+                     "--format", "megatron"});
+    CHECK(elsewhere.code == 0);
+    CHECK_THAT(elsewhere.err, contains("on 'h100-sxm' of the catalogue") && contains("--cluster FILE"));
+    RunResult const unknown =
+        run_sextant({"export", "--plan", planned({"--model", "llama-3.2-1b", "--cluster", named("nobodys")})});
+    CHECK(unknown.code == 2);
+    CHECK_THAT(unknown.err, contains("nobodys") && contains("give them again"));
+    CHECK(run_sextant({"export", "--plan", planned({"--model", "llama-3.2-1b", "--cluster", "h100-sxm"})}).err.empty());
+}
+
 TEST_CASE("export: a plan file gives its candidates by rank", "[cli][export]") {
     ScratchFolder const folder("export_rank");
     std::string const file = folder.path("plan.json");
