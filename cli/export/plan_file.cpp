@@ -102,16 +102,19 @@ PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank) {
                  .digest = {}};
     if (root.has("document_tokens")) out.workload.document = root.integer("document_tokens");
     if (format == "step_report" && rank != 1) throw InputError("--rank: {} (a step report has one plan)", rank);
-    auto const take = [&](ObjectReader& in, ObjectReader report) {
-        out.plan = read_plan(in.object("plan"));
-        out.digest = report.text("graph_digest");
-        out.seconds = report.number("iteration_time_s");
+    auto const take_figures = [&](ObjectReader& report) {
+        out.digest = report.text("graph_digest", "");
+        if (report.has("iteration_time_s")) out.seconds = report.number("iteration_time_s");
     };
     if (format == "plan") {
         ObjectReader chosen = candidate(root, rank);
-        take(chosen, chosen.object("report"));
+        out.plan = read_plan(chosen.object("plan"));
+        if (!chosen.has("report")) return out;
+        ObjectReader report = chosen.object("report");
+        take_figures(report);
     } else {
-        take(root, root);
+        out.plan = read_plan(root.object("plan"));
+        take_figures(root);
     }
     return out;
 }

@@ -15,8 +15,8 @@ struct PlanFile {
     std::string model, cluster, framework;
     Workload workload;
     ParallelPlan plan;
-    std::string digest;  ///< of the graph that the plan runs (`StepReport::digest`)
-    double seconds = 0;  ///< predicted of a step
+    std::string digest;  ///< of the graph that the plan runs (`StepReport::digest`); empty: the file has none
+    double seconds = 0;  ///< predicted of a step; 0: likewise
 };
 
 /// The names in a file may be those of models and clusters of one's own: what to do where the catalogue has none, or
