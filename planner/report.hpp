@@ -51,6 +51,7 @@ struct StepReport {
     std::vector<std::string> assumptions;  ///< the assumed terms that its time and memory stand on
     std::int64_t trained_parameters = 0;   ///< of adapters; 0: all
     std::string digest;
+    std::vector<std::string> measured;  ///< what a step that ran says beside it (`measured_gap`); empty: none is given
 };
 
 /// Where the upper end of what a fitting plan takes is more than the device has: the limit that leaves room for it, if

@@ -42,6 +42,7 @@ std::string estimate_page(PlanQuestion const& q, StepReport const& r, std::vecto
     std::vector<std::string> const name{plan_label(r.plan)};
     page.blocks.push_back(breakdown_chart({r}, name));
     page.blocks.push_back(memory_chart({r}, name));
+    if (!r.measured.empty()) page.blocks.push_back(PageList{"A step that ran", r.measured});
     if (!explanation.empty()) page.blocks.push_back(PageList{"Why, and what would move it", explanation});
     page.blocks.push_back(part_table(r));
     add_grounds(page, r.unsupported, all_assumptions(r));

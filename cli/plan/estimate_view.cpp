@@ -119,6 +119,11 @@ std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vecto
     text += parts.text();
     text += fmt::format("\nmemory of stage {}, the fullest:\n", r.estimate.fullest_stage) +
             aligned_pairs(memory_lines(r.estimate.memory), "  ");
+    if (!r.measured.empty()) {
+        text += "\nmeasured:\n";
+        for (std::string const& line : r.measured)
+            text += wrapped("  - " + line, "    ");
+    }
     if (!explanation.empty()) {
         text += "\nwhy:\n";
         for (std::string const& line : explanation)
@@ -157,6 +162,13 @@ void add_figures(Table& table, StepReport const& r) {
 Table key_and_value() { return Table({{"key"}, {"value", Align::right}}); }
 
 }  // namespace
+
+std::string measured_markdown(StepReport const& report) {
+    std::string text;
+    for (std::string const& line : report.measured)
+        text += "- " + line + "\n";
+    return text.empty() ? text : "\nMeasured:\n\n" + text;
+}
 
 Table estimate_table(StepReport const& report) {
     Table table = key_and_value();

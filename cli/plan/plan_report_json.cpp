@@ -148,6 +148,7 @@ std::string step_report_json(PlanQuestion const& question, StepReport const& rep
     Json json = header("step_report", question);
     json["plan"] = plan_object(report.plan);
     json.update(report_object(report));
+    if (!report.measured.empty()) json["measured"] = report.measured;
     json["explanation"] = explanation;
     return text(json);
 }

@@ -26,7 +26,10 @@ std::string at_price(ClusterSpec const& cluster);
 ///     MFU            43.1 %       ...
 std::string estimate_text(PlanQuestion const& question, StepReport const& report,
                           std::vector<std::string> const& explanation);
-/// The same as a table of key and value, for markdown, and for csv with what was asked.
+/// A list of what a measured step says beside the report; empty without one.
+std::string measured_markdown(StepReport const& report);
+
+/// `estimate_text` as a table of key and value, for markdown, and for csv with what was asked.
 Table estimate_table(StepReport const& report);
 Table estimate_table(PlanQuestion const& question, StepReport const& report);
 

@@ -2,6 +2,8 @@
 #include "tests/cli/report_checks.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 
@@ -307,4 +309,40 @@ TEST_CASE("estimate and memory take every schedule, with its chunks where none a
     CHECK(peak["zb-h1"] > peak["1f1b"]);      // gradients of logits wait for their weight halves
     CHECK(peak["dualpipe"] > peak["zb-h1"]);  // two copies of the parameters
     CHECK(peak["breadth-first"] == Approx(peak["gpipe"]));
+}
+
+TEST_CASE("estimate --measured-time: how far off the prediction is, and what would explain it") {
+    Arguments const asked{"estimate", "-m",   "llama-2-70b", "-c",    "h100-sxm", "--tp",           "8",  "--pp",
+                          "4",        "--dp", "4",           "--seq", "4096",     "--global-batch", "512"};
+    Json const plain = answer(asked);
+    double const seconds = plain.at("iteration_time_s");
+    CHECK_FALSE(plain.contains("measured"));
+    auto const said = [&](Arguments const& measured) {
+        std::string lines;
+        Json const report = answer(asked + measured);
+        for (Json const& line : report.at("measured"))
+            lines += line.get<std::string>() + "\n";
+        return lines;
+    };
+    auto const times = [&](double factor) {
+        return Arguments{"--measured-time", fmt::format("{} s", factor * seconds)};
+    };
+    CHECK_THAT(said(times(1)), contains("is 1.00 times the predicted") && contains("inside the 80 % interval"));
+    CHECK_THAT(said(times(1.5)), contains("above the 80 % interval") &&
+                                     contains("matrix products and attention take 1.") &&
+                                     contains("links between nodes") && contains("lie outside of it"));
+    CHECK_THAT(said(times(0.6)), contains("below the 80 % interval") && !contains("outside of it"));
+    // A run that recomputes all its layers is known by its time.
+    double const again = answer(asked + Arguments{"--recompute", "full"}).at("iteration_time_s");
+    CHECK_THAT(said({"--measured-time", fmt::format("{} s", again)}),
+               contains("with --recompute full it would take") && contains("(100 % of the difference)"));
+    // By MFU: the same step.
+    double const mfu = plain.at("mfu");
+    CHECK(said({"--measured-mfu", fmt::format("{}", mfu / 1.5)}) == said(times(1.5)));
+    CHECK_THAT(run_sextant(asked + times(1.5)).out, contains("\nmeasured:\n"));
+    CHECK_THAT(run_sextant(asked + times(1.5) + Arguments{"--format", "markdown"}).out, contains("\nMeasured:\n\n- "));
+    check_refused(asked + Arguments{"--measured-time", "26"}, "--measured-time", "unit");
+    check_refused(asked + Arguments{"--measured-time", "-1s"}, "--measured-time");
+    check_refused(asked + Arguments{"--measured-mfu", "0"}, "--measured-mfu");
+    check_refused(asked + Arguments{"--measured-mfu", "31%", "--measured-time", "26s"}, "give one");
 }
