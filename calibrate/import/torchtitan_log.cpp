@@ -5,6 +5,7 @@
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/iteration_times.hpp"
 #include "calibrate/import/log_line.hpp"
+#include "calibrate/import/torchtitan_mesh.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -60,36 +61,9 @@ struct Run {
     double peak_gib = 0;
 };
 
-/// Columns of the axes of "Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]", and all ranks.
-void add_mesh(std::string_view line, CellRow& cells) {
-    std::string const names = between(line, "device mesh with [", "]");
-    std::string const sizes = between(line.substr(line.find("device mesh with [")), "], [", "]");
-    std::int64_t ranks = 1, replicas = 1;
-    std::size_t at = 0;
-    for (std::size_t name = 0; name < names.size();) {
-        std::size_t const name_end = std::min(names.find(',', name), names.size());
-        std::size_t const size_end = std::min(sizes.find(',', at), sizes.size());
-        std::string_view const axis = trimmed(std::string_view(names).substr(name, name_end - name), " '\"");
-        std::int64_t size = 0;
-        if (at > sizes.size() || !is_number(trimmed(std::string_view(sizes).substr(at, size_end - at)), size) ||
-            size < 1 || size > 1'000'000 || ranks > 1'000'000)
-            return;
-        ranks *= size;
-        if (axis.starts_with("dp")) replicas *= size;
-        if (axis == "dp_shard" && size > 1) put(cells, "zero_stage", "3");
-        if (axis == "tp" || axis == "pp" || axis == "cp" || axis == "ep") put(cells, axis, fmt::to_string(size));
-        name = name_end + 1;
-        at = size_end + 1;
-    }
-    put(cells, "num_gpus", fmt::to_string(ranks));
-    put(cells, "dp", fmt::to_string(replicas));
-    for (char const* axis : {"tp", "pp", "cp"})
-        if (!cells.contains(axis)) put(cells, axis, "1");
-}
-
 void add_line(std::string_view line, Run& run) {
     CellRow& cells = run.cells;
-    if (has(line, "device mesh with [")) add_mesh(line, cells);
+    put_torchtitan_mesh(line, cells);
     put(cells, "gpu", between(line, "capacity: ", " with "));
     if (has(line, " total parameters")) put(cells, "model", between(line, "Model ", " size:"));
     if (has(line, "global batch size")) {
@@ -103,7 +77,8 @@ void add_line(std::string_view line, Run& run) {
     }
     if (has(line, "activation checkpointing"))
         put(cells, "recompute", between(line, "Applied ", " activation checkpointing"));
-    if (has(line, "Float8") && has(line, "Swapped to")) put(cells, "precision", "fp8");
+    if (has(line, "Swapped to Float8")) put(cells, "precision", "fp8");
+    if (has(line, "Swapped to MXLinear")) put(cells, "precision", "mxfp8");
     double const rate = number_behind(line, "tps:");
     auto const step = static_cast<std::int64_t>(number_behind(line, "step:"));
     if (!(rate > 0) || step < 1) return;
