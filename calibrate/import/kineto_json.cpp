@@ -1,8 +1,8 @@
 // A trace of PyTorch's profiler (Kineto, Chrome trace JSON) taken with record_shapes=True. Kernels are joined to the
 // operator that launched them by "External id"; the time of an operator is that of its kernels together, and of the
-// same shape the median. Read are aten::mm, addmm, linear, _scaled_mm (products), flash attention and cuDNN's, forward
-// and backward (of a training library, not of a serving engine), and NCCL kernels with their "Collective name". Kernels
-// in a step find their operands in memory, so products count as cold.
+// same shape the median. Read are aten::mm, addmm, linear, _scaled_mm, _int_mm (products), flash attention and cuDNN's,
+// forward and backward (of a training library, not of a serving engine), and NCCL kernels with their "Collective name".
+// Kernels in a step find their operands in memory, so products count as cold.
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/kineto_attention.hpp"
 #include "calibrate/import/kineto_collective.hpp"
@@ -63,7 +63,7 @@ std::string item_in(Json const& arguments, char const* key, std::size_t index) {
 }
 
 /// Products of which there is a model.
-constexpr std::array products{"aten::mm", "aten::_scaled_mm", "aten::linear", "aten::addmm"};
+constexpr std::array products{"aten::mm", "aten::_scaled_mm", "aten::_int_mm", "aten::linear", "aten::addmm"};
 
 /// Whether there is a model of the operator; the arguments of others are not kept.
 bool is_modelled(std::string_view name) { return is_one_of(products, name) || attention_operator(name) != nullptr; }
@@ -259,47 +259,22 @@ private:
         entry.times.push_back(launched.microseconds);
     }
 
-    static void check_dense(AttentionOperator const& of, Json const& arguments, std::int64_t keys) {
-        double dropout = 0;
-        std::int64_t window = -1;
-        if (is_number(item_in(arguments, "Concrete Inputs", of.dropout), dropout) && dropout > 0)
-            throw RowSkip("attention with dropout");
-        if (of.window > 0 && is_number(item_in(arguments, "Concrete Inputs", of.window), window) && window >= 0 &&
-            window < keys - 1)
-            throw RowSkip("attention with a sliding window");
-    }
-
     void add_attention(AttentionOperator const& of, Json const& arguments, std::vector<Dims> const& dims,
                        Launched const& launched) {
         std::size_t const first = of.backward() ? 1 : 0;
-        if (dims.size() < first + 2 || dims[first].size() != 4 || dims[first + 1].size() != 4)
-            throw RowSkip("attention without shapes, or over sequences of different lengths");
-        Dims const& q = dims[first];
-        Dims const& k = dims[first + 1];
-        std::size_t const sequence = of.sequence, heads = 3 - of.sequence;
-        if (dims.size() > first + 2 && dims[first + 2].size() == 4 && dims[first + 2][3] != k[3])
-            throw RowSkip("attention with values of another size than its keys");
-        std::string const causal = item_in(arguments, "Concrete Inputs", of.dropout + 1);
-        if (causal == "False") throw RowSkip("attention without a causal mask");
-        if (causal != "True") throw RowSkip("attention that is not known to be causal (record_shapes=True)");
-        check_dense(of, arguments, k[sequence]);
-        if (q[sequence] != k[sequence]) throw RowSkip("attention after tokens that are in a cache");
-        ImportedAttention const row{.source = source_of(request_, "kineto " + request_.name),
-                                    .device = device_named(launched.device),
-                                    .kind = "context",
-                                    .dtype = table_dtype(item_in(arguments, "Input type", first)),
-                                    .cache_dtype = table_dtype(item_in(arguments, "Input type", first + 1)),
-                                    .batch = q[0],
-                                    .length = q[sequence],
-                                    .past = 0,
-                                    .heads = q[heads],
-                                    .kv_heads = k[heads],
-                                    .head_dim = q[3],
-                                    .library = std::string(of.library),
-                                    .backward = of.backward()};
+        auto const said = [&](std::size_t at) { return at > 0 ? item_in(arguments, "Concrete Inputs", at) : ""; };
+        ImportedAttention row = kineto_attention(of, {.sizes = dims,
+                                                      .dtype = item_in(arguments, "Input type", first),
+                                                      .cache_dtype = item_in(arguments, "Input type", first + 1),
+                                                      .dropout = said(of.dropout),
+                                                      .causal = said(of.causal),
+                                                      .window = said(of.window),
+                                                      .soft_cap = said(of.soft_cap)});
+        row.source = source_of(request_, "kineto " + request_.name);
+        row.device = device_named(launched.device);
         auto& entry = attention_[fmt::format("{} {} {} {} {} {} {} {}", of.name, row.dtype, row.batch, row.length,
                                              row.heads, row.kv_heads, row.head_dim, row.device)];
-        entry.row = row;
+        entry.row = std::move(row);
         entry.times.push_back(launched.microseconds);
     }
 

@@ -13,6 +13,7 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 std::string format_of(KinetoProduct const& of) {
     for (std::string const* const scales : {&of.a_scale_type, &of.b_scale_type})
         if (has(lower_case(*scales), "e8m0")) throw RowSkip("no model of kernels in mxfp8");  // of every 32 values
+    if (of.type == "signed char") return "int8";                                              // PyTorch's name of it
     std::string dtype = table_dtype(of.type);
     if (dtype.empty()) throw RowSkip("a product without its number format");
     if (dtype == "float32" && of.in_tf32) return "tf32";
