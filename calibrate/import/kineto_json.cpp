@@ -78,18 +78,25 @@ Json needed_of(Json& arguments) {
     return out;
 }
 
+/// "[TP00] " of the process "[TP00] 1": SGLang writes the ranks of a merged trace so, whose ids repeat. Else empty.
+std::string rank_in(std::string const& process) {
+    auto const end = process.find("] ");
+    return process.starts_with('[') && end != std::string::npos ? process.substr(0, end + 2) : "";
+}
+
 /// An operator as the trace has it.
 struct Operator {
-    std::string_view name;  ///< of the trace's names
-    Json arguments;         ///< null where there is no model of it
+    std::string_view name, process;  ///< of the trace's names
+    Json arguments;                  ///< null where there is no model of it
 };
 
 /// The kernels that one operator launched.
 struct Launched {
     double microseconds = 0;
     std::size_t kernels = 0;
-    bool in_tf32 = false;  ///< as a kernel's name says: the operands are float32
-    std::string device;    ///< its number
+    bool in_tf32 = false;    ///< as a kernel's name says: the operands are float32
+    std::string device;      ///< its number
+    bool on_others = false;  ///< and kernels on another device
 };
 
 /// Rows of one shape and all their times.
@@ -125,7 +132,10 @@ public:
         std::string const id = text_in(event["args"], "External id");
         if (id.empty()) return;
         std::string_view const name = *names_.insert(text_in(event, "name")).first;
-        operators_[id] = {.name = name, .arguments = is_modelled(name) ? needed_of(event["args"]) : Json()};
+        std::string_view const process = *names_.insert(text_in(event, "pid")).first;
+        Operator& op = operators_[rank_in(std::string(process)) + id];
+        if (op.name.data() != nullptr && op.process != process) refuse_merged();
+        op = {.name = name, .process = process, .arguments = is_modelled(name) ? needed_of(event["args"]) : Json()};
     }
 
     ImportedTables take() {
@@ -202,11 +212,13 @@ private:
             add_collective(name, event["args"], time);
             return;
         }
-        Launched& launched = launched_[text_in(event["args"], "External id")];
+        std::string const device = text_in(event["args"], "device");
+        Launched& launched = launched_[rank_in(text_in(event, "pid")) + text_in(event["args"], "External id")];
+        launched.on_others = launched.on_others || (launched.kernels > 0 && launched.device != device);
         launched.microseconds += time;
         ++launched.kernels;
         launched.in_tf32 = launched.in_tf32 || is_tf32_kernel(text_in(event, "name"));
-        launched.device = text_in(event["args"], "device");
+        launched.device = device;
     }
 
     void add_collective(std::string const& name, Json const& arguments, double time) {
@@ -225,8 +237,15 @@ private:
         entry.times.push_back(time);
     }
 
+    /// Ids of one rank are those of others, so that kernels of all would count as one operator's.
+    [[noreturn]] void refuse_merged() const {
+        throw InputError("{}: a merged trace, whose ids repeat: import each rank's file (several files go in one call)",
+                         request_.name);
+    }
+
     void add(Operator const& op, Launched const& launched) {
         std::string_view const name = op.name;
+        if (launched.on_others && is_modelled(name)) refuse_merged();
         Json const& arguments = op.arguments;
         auto const dims = dims_of(arguments);
         if (is_one_of(products, name))
@@ -281,7 +300,7 @@ private:
     ImportRequest const& request_;
     std::map<std::string, std::string> devices_;  ///< names by number
     std::string first_device_;
-    std::set<std::string> names_;  ///< of operators
+    std::set<std::string> names_;  ///< of operators and processes
     std::map<std::string, Operator> operators_;
     std::map<std::string, Launched> launched_;
     std::map<std::string, Repeated<ImportedProduct>> products_;
