@@ -45,6 +45,7 @@ char const* collective_of(std::string const& name) {
         char const* ours;
     };
     constexpr std::array known{Known{"allreduce", "all_reduce"},
+                               Known{"allreduce_coalesced", "all_reduce"},
                                Known{"all_gather", "all_gather"},
                                Known{"_allgather_base", "all_gather"},
                                Known{"allgather_into_tensor_coalesced", "all_gather"},

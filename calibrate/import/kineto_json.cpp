@@ -122,6 +122,8 @@ public:
         devices_.insert_or_assign(number, std::move(name));
     }
 
+    void set_library(std::string version) { library_version_ = std::move(version); }
+
     void add_event(Json& event) {
         std::string const category = text_in(event, "cat");
         if (category == "kernel") guarded([&, this] { add_kernel(event); });
@@ -155,6 +157,7 @@ public:
             guarded([this, &entry = entry] {
                 ImportedCollective row = entry.row.row;
                 row.device = device_named(row.device);
+                row.library_version = library_version_;
                 GroupNodes const group = group_nodes(entry.row.named, entry.row.ranks, node_size());
                 row.nodes = group.nodes;
                 row.per_node = group.per_node;
@@ -300,6 +303,7 @@ private:
     ImportRequest const& request_;
     std::map<std::string, std::string> devices_;  ///< names by number
     std::string first_device_;
+    std::string library_version_;  ///< of NCCL, as the trace says it
     std::set<std::string> names_;  ///< of operators and processes
     std::map<std::string, Operator> operators_;
     std::map<std::string, Launched> launched_;
@@ -333,7 +337,9 @@ public:
         if (depth == 1 && key_ == "deviceProperties" && event == Event::array_end)
             for (Json const& device : parsed)
                 trace_.add_device(text_in(device, "id"), text_in(device, "name"));
-        return key_ == "deviceProperties";
+        if (depth == 1 && key_ == "distributedInfo" && event == Event::object_end)
+            trace_.set_library(text_in(parsed, "nccl_version"));
+        return key_ == "deviceProperties" || key_ == "distributedInfo";
     }
 
     [[nodiscard]] bool has_events() const { return has_events_; }
