@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace sextant {
@@ -89,6 +90,27 @@ void ImportedTables::add_load(CellRow row, ImportRequest const& request) {
     loads.push_back(std::move(row));
 }
 
+void ImportedTables::keep_shortest() {
+    std::map<std::string, std::string> runs;
+    std::map<std::string, std::size_t> places;
+    std::vector<ImportedCollective> kept;
+    for (ImportedCollective& row : collectives) {
+        if (!row.group.empty()) {
+            std::string const run = fmt::format("{}|{}|{}|{}|{}|{}", row.collective, row.group, row.device, row.nodes,
+                                                row.per_node, row.library_version);
+            row.run = runs.try_emplace(run, row.run).first->second;
+            auto const [place, is_new] = places.try_emplace(fmt::format("{}|{}", run, row.bytes), kept.size());
+            if (!is_new) {
+                double& shortest = kept[place->second].microseconds;
+                shortest = std::min(shortest, row.microseconds);
+                continue;
+            }
+        }
+        kept.push_back(std::move(row));
+    }
+    collectives = std::move(kept);
+}
+
 std::string products_csv(ImportedTables const& tables) {
     if (tables.products.empty()) return "";
     // A column beside the usual ones only where a row needs it.
@@ -159,8 +181,8 @@ std::string collectives_csv(ImportedTables const& tables) {
         "time_us_oop,algbw_gbs_oop,busbw_gbs_oop,time_us_ip,algbw_gbs_ip,busbw_gbs_ip\n";
     for (ImportedCollective const& c : tables.collectives)
         out += csv_line({c.run, c.source, c.device, fmt::to_string(c.nodes), fmt::to_string(c.per_node),
-                         fmt::to_string(c.nodes * c.per_node), c.intra_link, "", c.library_version, c.collective,
-                         fmt::format("{:.0f}", c.bytes), number(c.microseconds), "", "",
+                         fmt::to_string(c.nodes * c.per_node), c.intra_link, "", c.library_version,
+                         c.collective, fmt::format("{:.0f}", c.bytes), number(c.microseconds), "", "",
                          c.in_place ? number(*c.in_place) : "", "", ""});
     return out;
 }

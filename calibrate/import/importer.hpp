@@ -52,6 +52,7 @@ struct ImportedCollective {
     double microseconds = 0;           ///< out of place, or however it was measured
     std::optional<double> in_place{};  ///< microseconds, where that was measured as well
     std::string intra_link{};          ///< what is said of the links of a node; empty: nothing
+    std::string group{};               ///< the ranks that one rank's trace names, which are those of other files, too
 };
 
 /// What the file does not say of itself.
@@ -85,6 +86,10 @@ struct ImportedTables {
     /// steps, or of serving, cannot do without.
     void add_step(CellRow row, ImportRequest const& request);
     void add_load(CellRow row, ImportRequest const& request);
+
+    /// Of files that are one rank's each: collectives whose ranks these name count once, with the shortest time, since
+    /// a rank that comes early waits in its kernel for the others. They have the run of the first of them.
+    void keep_shortest();
 
     [[nodiscard]] std::size_t rows() const {
         return products.size() + attention.size() + memory.size() + collectives.size() + steps.size() + loads.size();

@@ -115,7 +115,8 @@ KinetoCollectiveRow kineto_collective(KinetoCollective const& kernel, ImportRequ
                     .nodes = 0,
                     .per_node = 0,
                     .bytes = bytes,
-                    .microseconds = 0},
+                    .microseconds = 0,
+                    .group = kernel.ranks},
             .ranks = ranks,
             .named = kernel.ranks};
 }

@@ -34,10 +34,9 @@ std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request
             if (cluster != nullptr) count_named_otherwise(named_otherwise, row.device, cluster->accelerator);
         rows.insert(rows.end(), std::make_move_iterator(read.rows.begin()), std::make_move_iterator(read.rows.end()));
     };
-    for (std::string const& file : request.tables)
-        add(file,
-            collective_measurements(
-                collective_table_of(file, cluster != nullptr ? cluster->accelerator.name : "", context), cluster));
+    std::string const device = cluster != nullptr ? cluster->accelerator.name : "";
+    for (CsvTable const& table : collective_tables_of(request.tables, device, context))
+        add(table.name, collective_measurements(table, cluster));
     for (std::string const& file : request.logs) {
         if (cluster == nullptr)
             throw InputError("--nccl-log: needs --cluster (a log does not name the network it ran on)");

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <CLI/App.hpp>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -128,6 +129,11 @@ void write_tables(ImportedTables const& tables, ImportCall const& call, CommandC
                 path_of(kind).string());
 }
 
+bool is_known(std::string_view text) {
+    return std::any_of(importers().begin(), importers().end(),
+                       [&](Importer const* importer) { return importer->recognises(text); });
+}
+
 bool is_our_kernel_table(CsvTable const& table) {
     try {
         static_cast<void>(kernel_table_of(table));
@@ -150,6 +156,7 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
         report_skipped(file, tables, context);
         append(all, std::move(tables));
     }
+    all.keep_shortest();
     if (all.rows() == 0)
         throw InputError("calibrate import: no row can be used ({})",
                          all.skipped.empty() ? "there is no measurement in it" : "the reasons are above");
@@ -170,10 +177,7 @@ std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string cons
     if (!is_json && text.starts_with("bench,")) return {parse_bench_rows(text, file)};
     if (!is_json) {
         CsvTable table = parse_csv(text, file);
-        bool known = false;
-        for (Importer const* importer : importers())
-            known = known || importer->recognises(text);
-        if (is_our_kernel_table(table) || !known)
+        if (is_our_kernel_table(table) || !is_known(text))
             return {std::move(table)};  // what is neither is refused by its reader
     }
     ImportedTables const tables = imported("", text, {.name = file, .device_where_unstated = device}, context);
@@ -185,20 +189,33 @@ std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string cons
     return out;
 }
 
-CsvTable collective_table_of(std::string const& file, std::string const& device, CommandContext& context) {
-    std::string const text = read_text_file(file, largest_foreign_file);
-    if (text.starts_with("run_id,")) return parse_csv(text, file);
-    bool known = false;
-    for (Importer const* importer : importers())
-        known = known || importer->recognises(text);
-    if (!known) {
-        if (auto const other = foreign_benchmark(text); !other.empty()) throw InputError("{}: is of {}", file, other);
-        return parse_csv(text, file);
+std::vector<CsvTable> collective_tables_of(std::vector<std::string> const& files, std::string const& device,
+                                           CommandContext& context) {
+    std::vector<CsvTable> out;
+    ImportedTables of_ranks;  // traces of one rank each
+    std::string first;
+    for (std::string const& file : files) {
+        std::string const text = read_text_file(file, largest_foreign_file);
+        if (text.starts_with("run_id,") || !is_known(text)) {
+            if (auto const other = foreign_benchmark(text); !text.starts_with("run_id,") && !other.empty())
+                throw InputError("{}: is of {}", file, other);
+            out.push_back(parse_csv(text, file));
+            continue;
+        }
+        ImportedTables tables = imported("", text, {.name = file, .device_where_unstated = device}, context);
+        report_skipped(file, tables, context);
+        if (tables.collectives.empty()) throw InputError("{}: has no collectives that can be used", file);
+        bool const of_rank = !tables.collectives.front().group.empty();
+        if (!of_rank) {
+            out.push_back(table_of(tables, collectives, file));
+            continue;
+        }
+        if (first.empty()) first = file;
+        append(of_ranks.collectives, tables.collectives);
     }
-    ImportedTables const tables = imported("", text, {.name = file, .device_where_unstated = device}, context);
-    report_skipped(file, tables, context);
-    if (tables.collectives.empty()) throw InputError("{}: has no collectives that can be used", file);
-    return table_of(tables, collectives, file);
+    of_ranks.keep_shortest();
+    if (!of_ranks.collectives.empty()) out.push_back(table_of(of_ranks, collectives, first));
+    return out;
 }
 
 Subcommand describe_calibrate_import(CLI::App& calibrate, CommandContext& context) {

@@ -31,7 +31,9 @@ int import_measurements(ImportCall const& call, CommandContext& context);
 /// @param device of the rows of foreign formats that say none (empty: they are left out); those that do keep theirs
 std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string const& device, CommandContext& context);
 
-/// The same of collectives. @throws InputError when the file has none.
-CsvTable collective_table_of(std::string const& file, std::string const& device, CommandContext& context);
+/// The same of collectives. Traces of several ranks are one table, named after the first.
+/// @throws InputError when a foreign file has none.
+std::vector<CsvTable> collective_tables_of(std::vector<std::string> const& files, std::string const& device,
+                                           CommandContext& context);
 
 }  // namespace sextant::cli

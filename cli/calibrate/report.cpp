@@ -36,11 +36,10 @@ std::string device_named(ReportRequest const& request, ValidationKind kind) {
 /// @param device of rows of foreign formats that say none
 std::vector<CsvTable> tables_of(ReportRequest const& request, ValidationKind kind, std::string const& device,
                                 CommandContext& context) {
+    if (kind == ValidationKind::collectives) return collective_tables_of(request.rows, device, context);
     std::vector<CsvTable> tables;
     for (std::string const& file : request.rows) {
-        if (kind == ValidationKind::collectives) {
-            tables.push_back(collective_table_of(file, device, context));
-        } else if (kind == ValidationKind::train) {
+        if (kind == ValidationKind::train) {
             refuse_foreign_file(file);
             tables.push_back(read_csv(file));
         } else {
