@@ -48,13 +48,31 @@ std::string joined(std::string_view list) {
     return out;
 }
 
+/// Chunks of layers of a stage.
+std::int64_t chunks_of_stage(Arguments const& in) {
+    std::int64_t const stages = in.number("pipeline_model_parallel_size", 1);
+    if (stages <= 1) return 1;
+    std::int64_t const stated = in.number("virtual_pipeline_model_parallel_size");
+    if (stated > 0) return stated;
+    std::int64_t const layers = in.number("num_layers_per_virtual_pipeline_stage");
+    return layers > 0 ? std::max<std::int64_t>(1, in.number("num_layers") / stages / layers) : 1;
+}
+
+/// Layers of a stage that the method "block" recomputes: so many of each chunk, as far as it has them.
+std::int64_t block_layers(Arguments const& in) {
+    std::int64_t const chunks = chunks_of_stage(in);
+    std::int64_t const stages = std::max<std::int64_t>(1, in.number("pipeline_model_parallel_size", 1));
+    std::int64_t const of_chunk = in.number("num_layers") / stages / chunks;
+    std::int64_t const stated = in.number("recompute_num_layers", 1);
+    return chunks * (of_chunk > 0 ? std::min(stated, of_chunk) : std::min<std::int64_t>(stated, 1 << 16));
+}
+
 std::string recompute_of(Arguments const& in) {
     std::string const granularity = in.text("recompute_granularity");
     if (granularity.empty()) return "none";
     if (granularity == "full")
-        return in.text("recompute_method") == "block"
-                   ? fmt::format("full, {} layers of each stage", in.number("recompute_num_layers", 1))
-                   : "full";
+        return in.text("recompute_method") == "block" ? fmt::format("full, {} layers of each stage", block_layers(in))
+                                                      : "full";
     std::string const modules = joined(in.text("recompute_modules"));
     return modules.empty() ? granularity : granularity + ":" + modules;
 }
@@ -126,6 +144,7 @@ std::string model_name(Arguments const& in) {
 void put_model(Arguments const& in, CellRow& row, std::vector<std::string>& notes) {
     if (in.on("is_hybrid_model") || !in.text("hybrid_override_pattern").empty())
         throw RowSkip("attention and recurrent layers in one model, which no column says");
+    if (!in.text("window_size").empty()) throw RowSkip("attention in a window of the sequence, which no column says");
     put(row, "model", model_name(in));
     put(row, "layers", in.text("num_layers"));
     put(row, "hidden", in.text("hidden_size"));
@@ -143,17 +162,32 @@ void put_model(Arguments const& in, CellRow& row, std::vector<std::string>& note
     put_experts(in, row, notes);
 }
 
+/// How the ranks of a sequence exchange keys and values; around a ring where nothing is said.
+void put_context(Arguments const& in, std::vector<std::string>& notes) {
+    std::string const type = joined(in.text("cp_comm_type"));
+    if (type.empty() || type == "p2p") return;
+    if (type == "a2a")
+        notes.emplace_back("ulysses (cp-comm-type=a2a)");
+    else if (type == "allgather" || type == "all_gather")
+        notes.emplace_back("cp-comm-type=all_gather");
+    else
+        throw RowSkip(
+            fmt::format("context parallelism of several kinds ('{}'), which no column says", type.substr(0, 40)));
+}
+
 void put_layout(Arguments const& in, CellRow& row, std::vector<std::string>& notes) {
     put(row, "num_gpus", in.text("world_size"));
     put(row, "dp", in.text("data_parallel_size"));
     put(row, "tp", in.text("tensor_model_parallel_size"));
     put(row, "pp", in.text("pipeline_model_parallel_size"));
     put(row, "cp", in.text("context_parallel_size"));
-    std::int64_t const stages = in.number("pipeline_model_parallel_size", 1);
-    std::int64_t const chunk = in.number("num_layers_per_virtual_pipeline_stage");
-    std::string vpp = in.text("virtual_pipeline_model_parallel_size");
-    if (vpp.empty() && stages > 1 && chunk > 0) vpp = fmt::to_string(in.number("num_layers") / stages / chunk);
-    if (stages > 1) put(row, "vpp", vpp);
+    bool const is_cut = !in.text("virtual_pipeline_model_parallel_size").empty() ||
+                        in.number("num_layers_per_virtual_pipeline_stage") > 0;
+    if (is_cut && in.number("pipeline_model_parallel_size", 1) > 1)
+        put(row, "vpp", fmt::to_string(chunks_of_stage(in)));
+    if (auto const layout = in.text("pipeline_model_parallel_layout"); !layout.empty())
+        notes.push_back("pipeline-model-parallel-layout=" + layout);
+    if (in.number("context_parallel_size", 1) > 1) put_context(in, notes);
     for (char const* which : {"first", "last"})
         if (auto const layers = in.text(fmt::format("decoder_{}_pipeline_num_layers", which)); !layers.empty())
             notes.push_back(fmt::format("decoder-{}-pipeline-num-layers={}", which, layers));
@@ -175,6 +209,7 @@ void put_rest(Arguments const& in, CellRow& row, std::vector<std::string>& notes
         put(row, "flash_attention", "1");
     if (attention == "AttnBackend.unfused" || attention == "AttnBackend.local") put(row, "flash_attention", "0");
     if (in.on("cross_entropy_loss_fusion")) notes.emplace_back("cross-entropy-loss-fusion=True");
+    if (in.on("overlap_moe_expert_parallel_comm")) notes.emplace_back("EP comm overlap=on");
     if (in.on("moe_enable_deepep") || in.text("moe_flex_dispatcher_backend") == "deepep")
         notes.emplace_back("dispatcher=deepep");
     if (auto const optimizer = in.text("optimizer"); !optimizer.empty() && optimizer != "adam")

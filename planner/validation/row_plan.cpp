@@ -92,6 +92,7 @@ void apply_degrees(TrainingRow const& row, TrainingCase& out) {
         plan.cp_mode = ContextParallel::ulysses;
         out.assumptions.emplace_back("context parallelism by heads, as DeepSpeed's Ulysses");
     }
+    if (plan.cp > 1 && row.notes_have("cp-comm-type=all_gather")) plan.cp_mode = ContextParallel::all_gather;
     if (!row.ep && out.model.moe) {
         out.assumptions.emplace_back("no expert parallelism where none is stated");
         out.has_to_fit = "ep is not stated, and the model does not fit with 1";

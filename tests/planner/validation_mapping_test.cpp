@@ -259,6 +259,21 @@ TEST_CASE("a count of accelerators may name those of the row, and no others") {
     CHECK(gpus("64 A100").unreadable == "num_gpus is not a number");
 }
 
+TEST_CASE("the notes say how the ranks of a sequence exchange keys, and how many share the weights") {
+    TrainingRow row = complete_row();
+    row.num_gpus = row.dp = 32;
+    row.zero_stage = 3;
+    row.notes = "shard group 16";
+    CHECK(built(row).plan.shard_group == 16);
+    row.cp = 2, row.dp = 16;
+    row.notes = "";
+    CHECK(built(row).plan.cp_mode == ContextParallel::ring);
+    row.notes = "ulysses (cp-comm-type=a2a)";
+    CHECK(built(row).plan.cp_mode == ContextParallel::ulysses);
+    row.notes = "cp-comm-type=all_gather";
+    CHECK(built(row).plan.cp_mode == ContextParallel::all_gather);
+}
+
 TEST_CASE("HYBRID_SHARD shards over one node, FULL_SHARD over all") {
     TrainingRow row = complete_row();
     row.framework = "torchtitan";
