@@ -59,6 +59,42 @@ std::string engine_of(std::string_view backend) {
     return name.starts_with("trt") || name.starts_with("tensorrt") ? "TensorRT-LLM" : "";
 }
 
+/// The length that the lists of a run with all its requests give every one of them (0: a request that failed).
+std::optional<double> one_length(Json const& run, char const* key) {
+    auto const found = run.find(key);
+    if (found == run.end() || !found->is_array()) return std::nullopt;
+    std::optional<double> length;
+    for (Json const& item : *found) {
+        if (!item.is_number() || (length && item.get<double>() != 0 && item.get<double>() != *length))
+            return std::nullopt;
+        if (item.get<double>() > 0) length = item.get<double>();
+    }
+    return length;
+}
+
+/// Tokens of a prompt or an answer: the mean, or the length that all were to have where the run says so and the mean is
+/// that but for a few requests. SGLang's client draws lengths from `random_range_ratio` of the stated one to all of it.
+std::string length_of(Json const& run, char const* total, char const* list, char const* asked, double done) {
+    auto const tokens = number_in(run, total);
+    if (!tokens) return "";
+    double mean = *tokens / done;
+    auto const wanted = number_in(run, asked);
+    bool const is_random = text_in(run, "dataset_name").starts_with("random");
+    constexpr double few = 0.005;  // assumed, of the tokens
+    if (is_random && wanted && number_in(run, "random_range_ratio") == 1 && std::abs(mean - *wanted) <= few * *wanted)
+        mean = *wanted;
+    if (auto const length = one_length(run, list); length && std::abs(mean - *length) <= few * *length) mean = *length;
+    return fmt::format("{:.6g}", mean);
+}
+
+/// Whether the engine guessed tokens ahead: vLLM's client adds its figures, SGLang's how many a step accepts.
+bool has_drafts(Json const& run) {
+    if (number_in(run, "accept_length").value_or(1) > 1) return true;
+    return std::any_of(run.items().begin(), run.items().end(), [](auto const& item) {
+        return std::string_view(item.key()).starts_with("spec_decode") && !item.value().is_null();
+    });
+}
+
 CellRow row_of(Json const& run, ImportRequest const& request) {
     if (!run.is_object()) throw RowSkip("is no result of a run");
     double const done = number_in(run, "completed").value_or(0);
@@ -74,9 +110,8 @@ CellRow row_of(Json const& run, ImportRequest const& request) {
     put(row, "engine", engine_of(first_in(run, {"backend", "endpoint_type"})));
     put(row, "concurrency_or_batch", text_in(run, "max_concurrency"));
     put(row, "request_rate", text_in(run, "request_rate"));
-    for (auto const& [column, total] :
-         {std::pair{"input_len", "total_input_tokens"}, std::pair{"output_len", "total_output_tokens"}})
-        if (auto const tokens = number_in(run, total)) put(row, column, fmt::format("{:.6g}", *tokens / done));
+    put(row, "input_len", length_of(run, "total_input_tokens", "input_lens", "random_input_len", done));
+    put(row, "output_len", length_of(run, "total_output_tokens", "output_lens", "random_output_len", done));
     put(row, "output_tokens_per_s", text_in(run, "output_throughput"));
     put(row, "total_tokens_per_s", first_in(run, {"total_token_throughput", "total_throughput"}));
     put(row, "requests_per_s", text_in(run, "request_throughput"));
@@ -86,6 +121,7 @@ CellRow row_of(Json const& run, ImportRequest const& request) {
     put(row, "e2e_latency_ms", first_in(run, {"mean_e2el_ms", "mean_e2e_latency_ms"}));
     std::string notes = fmt::format("num_prompts={:.0f}", sent);
     if (auto const dataset = text_in(run, "dataset_name"); !dataset.empty()) notes += "; " + dataset;
+    if (has_drafts(run)) notes += "; speculative decoding";
     put(row, "notes", notes);
     return row;
 }
