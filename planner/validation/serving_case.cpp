@@ -74,13 +74,29 @@ bool is_static_batch(ServingRow const& row, EngineProfile const& engine) {
            row.minor_version().value_or(0) < first_served && !has(notes, "concurrency");
 }
 
+/// A length that benchmarks set, but for a few requests that ended early or were cut into tokens otherwise: a power of
+/// two, or once and a half one, or 1, 2 or 5 times a power of ten, within 0.2 % (assumed). Means of real requests lie
+/// anywhere.
+bool is_near_set_length(double length) {
+    constexpr double few = 0.002;
+    for (double const first : {1.0, 1.5})
+        for (double usual = first * 16; usual <= 2 * length; usual *= 2)
+            if (std::abs(length - usual) <= few * usual) return true;
+    for (double decade = 10; decade <= 2 * length; decade *= 10)
+        for (double const digit : {1.0, 2.0, 5.0})
+            if (std::abs(length - digit * decade) <= few * digit * decade) return true;
+    return false;
+}
+
 /// Prompts and answers of people, by the name of a collection in the notes, or by a mean that no fixed length has.
 bool are_real_requests(ServingRow const& row) {
     constexpr std::array collections{"sharegpt", "lmsys",    "wildchat",  "ultrachat", "alpaca", "dolly",
                                      "openorca", "burstgpt", "longbench", "humaneval", "gsm8k"};
     std::string const notes = lower_case(row.notes);
     auto const is_named = [&](std::string_view name) { return stated_at(notes, name) != nowhere; };
-    auto const is_mean = [](std::optional<double> length) { return length && *length != std::floor(*length); };
+    auto const is_mean = [](std::optional<double> length) {
+        return length && *length != std::floor(*length) && !is_near_set_length(*length);
+    };
     return std::any_of(collections.begin(), collections.end(), is_named) || is_mean(row.input_len) ||
            is_mean(row.output_len);
 }

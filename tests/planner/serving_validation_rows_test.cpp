@@ -219,6 +219,12 @@ TEST_CASE("lengths of real requests are spread, those of drawn prompts are alike
     CHECK(least({{"notes", "lmsys-chat-1m"}}) == 0);
     CHECK(least({{"input_len", "225.4"}}) == 0);
     CHECK(least({{"output_len", "199.5"}}) == 0);
+    // Three tokens less in 512 answers of 256, or prompts that are cut into tokens otherwise.
+    CHECK(least({{"output_len", "255.994"}}) == 1);
+    CHECK(least({{"input_len", "1023.1"}, {"output_len", "128"}}) == 1);
+    CHECK(least({{"input_len", "9999.2"}}) == 1);
+    CHECK(least({{"input_len", "1023.1"}, {"output_len", "130.7"}}) == 0);
+    CHECK(least({{"output_len", "253.49"}}) == 0);
     Cells const crowd{{"input_len", "4096"}, {"output_len", "256"}, {"concurrency_or_batch", "64"}};
     CHECK(predicted(with(crowd, {{"notes", "ShareGPT"}})).served[0].predicted != predicted(crowd).served[0].predicted);
 }
