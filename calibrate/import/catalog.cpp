@@ -63,7 +63,11 @@ Importer const& importer_for(std::string_view text, std::string const& name) {
     std::string_view const first = text.substr(0, text.find('\n'));
     for (char const separator : {';', '\t'})
         if (std::count(first.begin(), first.end(), separator) >= several) check_separator(first, name);
-    throw InputError("{}: is in no format that is known (--from one of: {})", name, join(names()));
+    throw InputError(
+        "{}: is in no format that is known (--from one of: {}; what another program says of training or serving may be "
+        "written as a row of a table of your own, whose columns are in docs/validation.md: calibrate fit --train and "
+        "--serving take it)",
+        name, join(names()));
 }
 
 void refuse_foreign_file(std::string const& path) {

@@ -6,6 +6,7 @@
 #include "core/measurements/row_cells.hpp"
 #include "core/nearest.hpp"
 #include "core/text.hpp"
+#include "cost_models/collective_row.hpp"
 
 #include <fmt/format.h>
 
@@ -86,10 +87,22 @@ constexpr std::array served_columns{std::string_view("source_id"),
                                     std::string_view("requests_per_s"),
                                     std::string_view("notes")};
 
+constexpr std::array unsaid_columns{std::string_view("collective"), std::string_view("intra_link"),
+                                    std::string_view("inter_link")};
+
+void check_collective(std::string const& name) {
+    try {
+        static_cast<void>(collective_kind_of(name));
+    } catch (RowSkip const& skip) {
+        throw InputError("--set: {}", skip.what());
+    }
+}
+
 }  // namespace
 
 std::span<std::string_view const> training_step_columns() { return training_columns; }
 std::span<std::string_view const> served_load_columns() { return served_columns; }
+std::span<std::string_view const> unsaid_collective_columns() { return unsaid_columns; }
 
 std::string cells_csv(std::vector<CellRow> const& rows, std::span<std::string_view const> columns) {
     if (rows.empty()) return "";
@@ -121,15 +134,19 @@ CellRow cells_set(std::vector<std::string> const& settings) {
         if (sign == std::string::npos || trimmed(std::string_view(setting).substr(sign + 1)).empty())
             throw InputError("--set: '{}' gives no value (COLUMN=VALUE, such as --set seq_len=8192)", setting);
         if (column == "gpu") throw InputError("--set: the accelerator of all rows is said by --device NAME");
-        if (!is_one_of(training_columns, column) && !is_one_of(served_columns, column)) {
+        std::string const value(trimmed(std::string_view(setting).substr(sign + 1)));
+        if (!is_one_of(training_columns, column) && !is_one_of(served_columns, column) &&
+            !is_one_of(unsaid_columns, column)) {
             std::vector<std::string> known(training_columns.begin(), training_columns.end());
             known.insert(known.end(), served_columns.begin(), served_columns.end());
+            known.insert(known.end(), unsaid_columns.begin(), unsaid_columns.end());
             throw InputError(
                 "--set: no column '{}'{} (columns of training steps and of serving are in "
-                "docs/validation.md)",
+                "docs/validation.md; of collectives collective, intra_link and inter_link can be set)",
                 column, did_you_mean(column, known));
         }
-        put(out, column, std::string(trimmed(std::string_view(setting).substr(sign + 1))));
+        if (column == "collective") check_collective(value);
+        put(out, column, value);
     }
     return out;
 }

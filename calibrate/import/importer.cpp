@@ -111,6 +111,16 @@ void ImportedTables::keep_shortest() {
     collectives = std::move(kept);
 }
 
+void ImportedTables::set_links(CellRow const& cells) {
+    auto const intra = cells.find("intra_link");
+    auto const inter = cells.find("inter_link");
+    for (ImportedCollective& row : collectives) {
+        if (intra != cells.end())
+            row.intra_link = row.intra_link.empty() ? intra->second : intra->second + ", " + row.intra_link;
+        if (inter != cells.end()) row.inter_link = inter->second;
+    }
+}
+
 std::string products_csv(ImportedTables const& tables) {
     if (tables.products.empty()) return "";
     // A column beside the usual ones only where a row needs it.
@@ -181,7 +191,7 @@ std::string collectives_csv(ImportedTables const& tables) {
         "time_us_oop,algbw_gbs_oop,busbw_gbs_oop,time_us_ip,algbw_gbs_ip,busbw_gbs_ip\n";
     for (ImportedCollective const& c : tables.collectives)
         out += csv_line({c.run, c.source, c.device, fmt::to_string(c.nodes), fmt::to_string(c.per_node),
-                         fmt::to_string(c.nodes * c.per_node), c.intra_link, "", c.library_version,
+                         fmt::to_string(c.nodes * c.per_node), c.intra_link, c.inter_link, c.library_version,
                          c.collective, fmt::format("{:.0f}", c.bytes), number(c.microseconds), "", "",
                          c.in_place ? number(*c.in_place) : "", "", ""});
     return out;

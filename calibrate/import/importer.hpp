@@ -52,6 +52,7 @@ struct ImportedCollective {
     double microseconds = 0;           ///< out of place, or however it was measured
     std::optional<double> in_place{};  ///< microseconds, where that was measured as well
     std::string intra_link{};          ///< what is said of the links of a node; empty: nothing
+    std::string inter_link{};          ///< and of those between nodes
     std::string group{};               ///< the ranks that one rank's trace names, which are those of other files, too
 };
 
@@ -90,6 +91,8 @@ struct ImportedTables {
     /// Of files that are one rank's each: collectives whose ranks these name count once, with the shortest time, since
     /// a rank that comes early waits in its kernel for the others. They have the run of the first of them.
     void keep_shortest();
+    /// What `--set` says of the links of collectives, before what the logs say of the run ("NVLS off").
+    void set_links(CellRow const& cells);
 
     [[nodiscard]] std::size_t rows() const {
         return products.size() + attention.size() + memory.size() + collectives.size() + steps.size() + loads.size();

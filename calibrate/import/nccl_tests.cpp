@@ -53,7 +53,9 @@ void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTabl
 
 ImportedTables read(std::string_view text, ImportRequest const& request) {
     ImportedTables out;
-    for (NcclTestsLog const& run : read_nccl_tests_log(text, request.name))
+    auto const collective = request.cells.find("collective");
+    std::string const unsaid = collective != request.cells.end() ? collective->second : "";
+    for (NcclTestsLog const& run : read_nccl_tests_log(text, request.name, unsaid))
         add_run(run, request, out);
     return out;
 }

@@ -86,7 +86,7 @@ enum class LineEnd { newline, missing };
 
 class LogReader {
 public:
-    explicit LogReader(std::string const& name) : name_(name) {}
+    LogReader(std::string const& name, std::string const& unsaid) : name_(name), unsaid_(unsaid) {}
 
     void read(std::string_view raw, std::size_t number, LineEnd end) {
         std::string_view line = without_prefixes(raw);
@@ -166,6 +166,7 @@ private:
         if (ranks_.empty())
             throw InputError(
                 "{}: has no list of ranks ('#  Rank  0 Group ...': keep the head of what nccl-tests prints)", name_);
+        if (run_.collective.empty()) run_.collective = unsaid_;
         if (run_.collective.empty()) run_.collective = named_in(name_).collective;
         run_.ranks = ranks_.ranks();
         run_.hosts = ranks_.hosts();
@@ -200,8 +201,11 @@ private:
             return;
         }
         if (run_.collective.empty())
-            throw InputError("{}: does not say which collective it is (the log or its name holds e.g. all_reduce_perf)",
-                             name_);
+            throw InputError(
+                "{}: does not say which collective it is (the log or its name holds e.g. all_reduce_perf; import: "
+                "--set "
+                "collective=all_reduce)",
+                name_);
         if (!ranks_.fills_hosts_evenly())
             throw InputError(
                 "{}: {} ranks on {} hosts, more on one than on another (as many on each are expected: run "
@@ -335,6 +339,7 @@ private:
     }
 
     std::string name_;
+    std::string unsaid_;  ///< the collective of runs that do not say it
     std::vector<NcclTestsLog> runs_;
     NcclTestsLog run_;   ///< the one that is being read
     NcclTestsLog next_;  ///< what is said of the one behind it before its head
@@ -369,9 +374,10 @@ std::string_view foreign_benchmark(std::string_view text) {
     return {};
 }
 
-std::vector<NcclTestsLog> read_nccl_tests_log(std::string_view coloured, std::string const& name) {
+std::vector<NcclTestsLog> read_nccl_tests_log(std::string_view coloured, std::string const& name,
+                                              std::string const& unsaid) {
     if (auto const other = foreign_benchmark(coloured); !other.empty()) throw InputError("{}: is of {}", name, other);
-    LogReader reader(name);
+    LogReader reader(name, unsaid);
     std::string const text = without_colours(coloured);
     std::size_t number = 0;
     for (std::size_t begin = 0; begin < text.size();) {

@@ -43,6 +43,8 @@ std::string_view foreign_benchmark(std::string_view text);
 /// @throws InputError: no line with a size; no list of ranks; a collective that is not said, or whose bus bandwidth is
 /// not that of the columns; a line with a size whose other cells are no numbers, a time that is negative or not finite;
 /// hosts with more ranks than others.
-std::vector<NcclTestsLog> read_nccl_tests_log(std::string_view text, std::string const& name);
+/// @param unsaid the collective of runs that do not say it; empty: by the name of the file
+std::vector<NcclTestsLog> read_nccl_tests_log(std::string_view text, std::string const& name,
+                                              std::string const& unsaid = "");
 
 }  // namespace sextant

@@ -85,6 +85,20 @@ void report_skipped(std::string const& file, ImportedTables const& tables, Comma
         context.err << fmt::format("{}: {} left out: {}\n", file, count, reason);
 }
 
+/// @throws InputError where no row has a column that is to be set.
+void check_used(CellRow const& cells, ImportedTables const& tables) {
+    for (auto const& [column, value] : cells) {
+        bool const used = (!tables.steps.empty() && is_one_of(training_step_columns(), column)) ||
+                          (!tables.loads.empty() && is_one_of(served_load_columns(), column)) ||
+                          (!tables.collectives.empty() && is_one_of(unsaid_collective_columns(), column));
+        if (!used)
+            throw InputError(
+                "--set: is for logs of training and of serving, and for the links of collectives, and no row here has "
+                "a column '{}' (leave it out)",
+                column);
+    }
+}
+
 /// Traces take minutes: that their tables cannot be written is said before.
 void check_out(std::string const& out) {
     namespace fs = std::filesystem;
@@ -157,11 +171,11 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
         append(all, std::move(tables));
     }
     all.keep_shortest();
+    all.set_links(cells);
     if (all.rows() == 0)
         throw InputError("calibrate import: no row can be used ({})",
                          all.skipped.empty() ? "there is no measurement in it" : "the reasons are above");
-    if (!cells.empty() && all.steps.empty() && all.loads.empty())
-        throw InputError("--set: is for logs of training and of serving, and there is none (leave it out)");
+    check_used(cells, all);
     write_tables(all, call, context);
     Table table({{"rows of"}, {"written", Align::right}});
     for (Kind const& kind : kinds)
@@ -233,7 +247,7 @@ Subcommand describe_calibrate_import(CLI::App& calibrate, CommandContext& contex
         ->option_text("TEXT");
     app.add_option("--set", r.cells,
                    "a cell of the rows of training steps or served loads that the log does not say, or says wrong, "
-                   "such as gpus_per_node=8; may be repeated")
+                   "such as gpus_per_node=8, or collective, intra_link and inter_link of collectives; may be repeated")
         ->allow_extra_args(false)
         ->option_text("COLUMN=VALUE");
     std::string formats = "Formats:\n";

@@ -153,6 +153,43 @@ TEST_CASE("calibrate import: results of a serving client are a table that valida
     CHECK_THAT(run_sextant({"validate", "serving", results}).err, contains("is of bench-serving, no table yet"));
 }
 
+TEST_CASE("calibrate import: --set says the links of collectives, and the collective of a log that lost its name") {
+    ScratchFolder const folder("import_links");
+    std::string const log =
+        folder.file("run.log",
+                    "# nThread 1 nGpus 1 minBytes 1048576 maxBytes 2097152\n"
+                    "#  Rank  0 Group  0 Pid  12 on  node1 device  0 [0x01] NVIDIA H100 80GB HBM3\n"
+                    "#  Rank  1 Group  0 Pid  13 on  node2 device  0 [0x01] NVIDIA H100 80GB HBM3\n"
+                    "#                     out-of-place        in-place\n"
+                    "  1048576  262144  float  sum  -1  101.5  10.33  10.33  0  99.5  10.54  10.54  0\n");
+    std::string const out = folder.path("collectives.csv");
+    auto const import = [&](std::vector<std::string> const& settings) {
+        std::vector<std::string> arguments{"calibrate", "import", log, "--out", out};
+        for (std::string const& setting : settings)
+            arguments.insert(arguments.end(), {"--set", setting});
+        return run_sextant(arguments);
+    };
+    CHECK_THAT(import({}).err, contains("does not say which collective it is") && contains("--set collective="));
+    REQUIRE(import({"collective=all_reduce", "inter_link=8x400G InfiniBand"}).code == 0);
+    std::string const table = sextant::read_text_file(out);
+    CHECK_THAT(table, contains(",8x400G InfiniBand,") && contains(",all_reduce,"));
+    CHECK_THAT(import({"collective=all_produce"}).err, contains("--set: ") && contains("all_produce"));
+    auto const unused = import({"collective=all_reduce", "tp=2"});
+    CHECK(unused.code == 2);
+    CHECK_THAT(unused.err, contains("no row here has a column 'tp'"));
+    // A busbw that is not that of the named collective stays an error.
+    CHECK_THAT(import({"collective=all_gather"}).err, contains("busbw"));
+}
+
+TEST_CASE("calibrate import: what is of no format may be written as a row of a table, and the error says so") {
+    ScratchFolder const folder("import_unknown");
+    auto const run =
+        run_sextant({"calibrate", "import", folder.file("trainer.log", "step 10 loss 3.1 12000 tokens/s\n"), "--out",
+                     folder.path("t.csv")});
+    CHECK(run.code == 2);
+    CHECK_THAT(run.err, contains("docs/validation.md") && contains("--train and --serving"));
+}
+
 TEST_CASE("calibrate import: its columns of training steps and served loads are those of the tables") {
     auto const known = sextant::training_columns();
     for (std::string_view const column : sextant::training_step_columns())
