@@ -1,3 +1,4 @@
+#include "calibrate/import/gzip.hpp"
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
 #include "core/csv_records.hpp"
@@ -48,11 +49,10 @@ Importer const& find_importer(std::string_view name) {
 
 Importer const& importer_for(std::string_view text, std::string const& name) {
     if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw InputError("{}: is empty", name);
-    // Profilers compress their traces, and AIConfigurator's later tables are in columns.
-    if (text.starts_with("\x1f\x8b")) throw InputError("{}: is compressed (unpack it with gunzip)", name);
+    if (is_gzip(text)) throw InputError("{}: is compressed (unpack it with gunzip)", name);
     if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
         throw InputError("{}: is UTF-16 (save it as UTF-8)", name);
-    if (text.starts_with("PAR1"))
+    if (text.starts_with("PAR1"))  // AIConfigurator's later tables
         throw InputError("{}: is a Parquet file (write it as CSV, as with pandas: read_parquet, to_csv)", name);
     for (Importer const* importer : all)
         if (importer->recognises(text)) return *importer;
@@ -78,6 +78,9 @@ void refuse_foreign_file(std::string const& path) {
     std::ifstream file(path);
     file.read(text.data(), enough);
     text.resize(static_cast<std::size_t>(file.gcount()));
+    if (is_gzip(text))
+        throw InputError("{}: is compressed (sextant calibrate import {} --out tables unpacks and reads it)", path,
+                         path);
     for (Importer const* importer : all)
         if (importer->recognises(text) && (importer != &bench_importer || text.starts_with('{')))
             throw InputError("{}: is of {}, no table yet (sextant calibrate import {} --out tables)", path,

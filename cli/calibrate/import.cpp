@@ -1,5 +1,6 @@
 #include "cli/calibrate/import.hpp"
 
+#include "calibrate/import/gzip.hpp"
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
 #include "cli/calibrate/subcommand.hpp"
@@ -58,6 +59,12 @@ void append(ImportedTables& to, ImportedTables from) {
     append(to.loads, from.loads);
     for (auto const& [reason, count] : from.skipped)
         to.skipped[reason] += count;
+}
+
+/// The text of a file, unpacked where gzip packed it, as profilers do with their traces.
+std::string read_foreign_file(std::string const& file) {
+    std::string text = read_text_file(file, largest_foreign_file);
+    return is_gzip(text) ? gunzipped(text, file, largest_foreign_file) : text;
 }
 
 /// @param from an importer by name; empty: by what the text holds
@@ -165,7 +172,7 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
     ImportedTables all;
     for (std::string const& file : call.files) {
         ImportedTables tables =
-            imported(call.from, read_text_file(file, largest_foreign_file),
+            imported(call.from, read_foreign_file(file),
                      {.name = file, .device = call.device, .source = call.source, .cells = cells}, context);
         report_skipped(file, tables, context);
         append(all, std::move(tables));
@@ -185,7 +192,7 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
 }
 
 std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string const& device, CommandContext& context) {
-    std::string const text = read_text_file(file, largest_foreign_file);
+    std::string const text = read_foreign_file(file);
     bool const is_json = !text.empty() && (text.front() == '{' || text.front() == '[');
     if (is_json && text.find("\"median_us\"") != std::string::npos) return {parse_bench_rows(text, file)};
     if (!is_json && text.starts_with("bench,")) return {parse_bench_rows(text, file)};
@@ -209,7 +216,7 @@ std::vector<CsvTable> collective_tables_of(std::vector<std::string> const& files
     ImportedTables of_ranks;  // traces of one rank each
     std::string first;
     for (std::string const& file : files) {
-        std::string const text = read_text_file(file, largest_foreign_file);
+        std::string const text = read_foreign_file(file);
         if (text.starts_with("run_id,") || !is_known(text)) {
             if (auto const other = foreign_benchmark(text); !text.starts_with("run_id,") && !other.empty())
                 throw InputError("{}: is of {}", file, other);

@@ -8,6 +8,8 @@
 #include "tests/cli/scratch_folder.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -19,6 +21,31 @@ std::string const gemm =
     "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n"
     "TRTLLM,1.2.0,NVIDIA H200,gemm,torch_flow,bfloat16,1024,4096,2048,0.0345\n"
     "TRTLLM,1.2.0,NVIDIA H200,gemm,torch_flow,bfloat16,,4096,2048,0.0345\n";
+
+std::string in_bytes(std::size_t value, int count) {
+    std::string out;
+    for (int i = 0; i < count; ++i, value >>= 8)
+        out += static_cast<char>(value & 0xFF);
+    return out;
+}
+
+/// A file of gzip (RFC 1952) whose blocks hold the text as it is (RFC 1951, 3.2.4).
+std::string stored_by_gzip(std::string const& text) {
+    std::string out = "\x1f\x8b\x08" + std::string(7, '\0');
+    constexpr std::size_t most = 0xFFFF;
+    for (std::size_t begin = 0; begin < text.size(); begin += most) {
+        std::string const part = text.substr(begin, most);
+        out += in_bytes(begin + most >= text.size() ? 1 : 0, 1) + in_bytes(part.size(), 2) + in_bytes(~part.size(), 2) +
+               part;
+    }
+    std::uint32_t check = 0xFFFFFFFFU;
+    for (char const c : text) {
+        check ^= static_cast<unsigned char>(c);
+        for (int bit = 0; bit < 8; ++bit)
+            check = (check >> 1) ^ ((check & 1U) != 0 ? 0xEDB88320U : 0U);
+    }
+    return out + in_bytes(~check, 4) + in_bytes(text.size(), 4);
+}
 
 }  // namespace
 
@@ -179,6 +206,24 @@ TEST_CASE("calibrate import: --set says the links of collectives, and the collec
     CHECK_THAT(unused.err, contains("no row here has a column 'tp'"));
     // A busbw that is not that of the named collective stays an error.
     CHECK_THAT(import({"collective=all_gather"}).err, contains("busbw"));
+}
+
+TEST_CASE("calibrate import: a trace that gzip packed is read as it is") {
+    ScratchFolder const folder("import_packed");
+    std::string const plain = SEXTANT_SOURCE_DIR "/tests/data/kineto_excerpt.json";
+    std::string const trace = folder.file("trace.json.gz", stored_by_gzip(sextant::read_text_file(plain)));
+    auto const tables = [&](std::string const& file, std::string const& out) {
+        auto const run = run_sextant({"calibrate", "import", file, "--source", "trace", "--out", folder.path(out)});
+        INFO(run.err);
+        REQUIRE(run.code == 0);
+        CHECK_THAT(run.err, contains(file + ": read as kineto"));
+        return sextant::read_text_file(folder.path(out) + "/gemm.csv");
+    };
+    CHECK(tables(trace, "packed") == tables(plain, "plain"));
+    CHECK_THAT(run_sextant({"validate", "kernels", trace}).err,
+               contains("is compressed (sextant calibrate import " + trace));
+    std::string const cut = folder.file("cut.json.gz", sextant::read_text_file(trace).substr(0, 200));
+    CHECK_THAT(run_sextant({"calibrate", "import", cut, "--out", folder.path("cut")}).err, contains("cut off"));
 }
 
 TEST_CASE("calibrate import: what is of no format may be written as a row of a table, and the error says so") {

@@ -47,6 +47,7 @@ std::vector<Foreign> const& foreign_libraries() {
         {"toml++", std::regex("^toml\\+\\+/.*"), {"core/toml"}},
         {"Eigen", std::regex("^(unsupported/)?Eigen/.*"), {"calibrate", "kernels"}},
         {"Ceres", std::regex("^ceres/.*"), {"calibrate"}},
+        {"zlib", std::regex("^zlib[.]h$"), {"calibrate"}},
         {"SimGrid", std::regex("^(simgrid|xbt)/.*"), {"simulator"}},
         {"CUDA", std::regex("^(cuda|cublas|cudnn|curand|nvml|nvToolsExt).*"), {"kernels"}},
         {"NCCL", std::regex("^nccl.*"), {"kernels"}},

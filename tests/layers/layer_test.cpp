@@ -125,6 +125,7 @@ TEST_CASE("planted violations of the layers are found", "[INV-1]") {
         {"cli/output.cpp", "#include <nlohmann/json.hpp>"},
         {"planner/a.cpp", "#include <Eigen/Dense>"},
         {"planner/a.cpp", "#include <ceres/ceres.h>"},
+        {"core/a.cpp", "#include <zlib.h>"},
         {"planner/a.cpp", "#include <simgrid/s4u.hpp>"},
         {"cost_models/a.cpp", "#include <cuda_runtime.h>"},
         {"simulator/a.cpp", "#include <nccl.h>"},
