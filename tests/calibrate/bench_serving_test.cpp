@@ -1,5 +1,7 @@
 // What a serving client says of lengths and of drafts.
 #include "calibrate/import/importer.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
 #include "tests/catch.hpp"
 
 #include <string>
@@ -45,4 +47,52 @@ TEST_CASE("bench_serving: a run that guesses tokens ahead says so in its notes")
     CHECK(run_with(", \"accept_length\": null, \"spec_decode_acceptance_rate\": null").at("notes") ==
           "num_prompts=512");
     CHECK(run_with(", \"accept_length\": 1.0").at("notes") == "num_prompts=512");
+}
+
+TEST_CASE("trtllm-bench: a report is a row of its ranks, formats, limits and means") {
+    std::string const report = read_text_file(SEXTANT_SOURCE_DIR "/tests/fuzz/corpus/import/trtllm_bench.json");
+    auto const read = [](std::string const& text) {
+        CHECK(std::string(importer_for(text, "x").name) == "trtllm-bench");
+        return importer_for(text, "x").read(text, {.name = "runs/x.json", .device = "h100-sxm"});
+    };
+    auto const changed = [&](std::string const& from, std::string const& to) {
+        std::string text = report;
+        REQUIRE(text.find(from) != std::string::npos);
+        return read(text.replace(text.find(from), from.size(), to));
+    };
+    CHECK(read(report).loads.at(0) == CellRow{{"source_id", "log x.json"},
+                                              {"source_ref", "trtllm-bench runs/x.json"},
+                                              {"model", "meta-llama/Llama-3.1-8B"},
+                                              {"gpu", "h100-sxm"},
+                                              {"num_gpus", "2"},
+                                              {"tp", "2"},
+                                              {"pp", "1"},
+                                              {"engine", "TensorRT-LLM"},
+                                              {"engine_version", "1.2.0"},
+                                              {"weight_dtype", "FP8"},
+                                              {"kv_dtype", "FP8"},
+                                              {"input_len", "1024"},
+                                              {"output_len", "256"},
+                                              {"concurrency_or_batch", "63"},
+                                              {"output_tokens_per_s", "2293.5"},
+                                              {"total_tokens_per_s", "11467.4"},
+                                              {"ttft_ms", "310.5"},
+                                              {"tpot_ms", "26.2"},
+                                              {"e2e_latency_ms", "7000"},
+                                              {"requests_per_s", "8.96"},
+                                              {"notes",
+                                               "num_prompts=512; max_num_batched_tokens=8192; "
+                                               "max_num_seqs=2048"}});
+    CellRow const at_once = changed("62.7", "300.1").loads.at(0);
+    CHECK(at_once.at("request_rate") == "inf");
+    CHECK_FALSE(at_once.contains("concurrency_or_batch"));
+    CHECK(changed("\"quantization\": \"FP8\"", "\"quantization\": null").loads.at(0).at("weight_dtype") == "bfloat16");
+    CHECK_THAT(changed("\"streaming_metrics\"", "\"decoding_stats\": {\"num_draft_tokens\": 3}, \"streaming_metrics\"")
+                   .loads.at(0)
+                   .at("notes"),
+               contains("; speculative decoding"));
+    CHECK(changed("\"num_requests\": 512", "\"num_requests\": 0").loads.empty());
+    CHECK(changed("\"engine\": {\"model\"", "\"engine\": [1], \"other\": {\"model\"")
+              .skipped.contains("the log does not say model (give it: --set model=VALUE)"));
+    CHECK_THROWS_AS(importer_for(report, "x").read(report.substr(0, 200), {.name = "x"}), InputError);
 }
