@@ -87,9 +87,26 @@ std::string length_of(Json const& run, char const* total, char const* list, char
     return fmt::format("{:.6g}", mean);
 }
 
+/// What the server said of itself when SGLang's client asked it; an empty object where it did not.
+Json const& server_in(Json const& run) {
+    static Json const none = Json::object();
+    auto const found = run.find("server_info");
+    return found != run.end() && found->is_object() ? *found : none;
+}
+
+/// SGLang's server, but for its ranks where there are several of data parallelism: they may share these ranks or not.
+void put_server(Json const& server, CellRow& row) {
+    if (!row.contains("model")) put(row, "model", text_in(server, "model_path"));
+    put(row, "engine_version", text_in(server, "version"));
+    if (number_in(server, "dp_size").value_or(1) > 1) return;
+    put(row, "tp", text_in(server, "tp_size"));
+    put(row, "pp", text_in(server, "pp_size"));
+}
+
 /// Whether the engine guessed tokens ahead: vLLM's client adds its figures, SGLang's how many a step accepts.
 bool has_drafts(Json const& run) {
     if (number_in(run, "accept_length").value_or(1) > 1) return true;
+    if (!text_in(server_in(run), "speculative_algorithm").empty()) return true;
     return std::any_of(run.items().begin(), run.items().end(), [](auto const& item) {
         return std::string_view(item.key()).starts_with("spec_decode") && !item.value().is_null();
     });
@@ -108,6 +125,7 @@ CellRow row_of(Json const& run, ImportRequest const& request) {
     put(row, "gpu", device_of(request, ""));
     put(row, "model", first_in(run, {"model_id", "model"}));
     put(row, "engine", engine_of(first_in(run, {"backend", "endpoint_type"})));
+    put_server(server_in(run), row);
     put(row, "concurrency_or_batch", text_in(run, "max_concurrency"));
     put(row, "request_rate", text_in(run, "request_rate"));
     put(row, "input_len", length_of(run, "total_input_tokens", "input_lens", "random_input_len", done));

@@ -49,6 +49,25 @@ TEST_CASE("bench_serving: a run that guesses tokens ahead says so in its notes")
     CHECK(run_with(", \"accept_length\": 1.0").at("notes") == "num_prompts=512");
 }
 
+TEST_CASE("bench_serving: what SGLang's server said of itself is in the row") {
+    std::string const begin =
+        "{\"backend\": \"sglang\", \"completed\": 512, \"server_info\": {\"model_path\": "
+        "\"meta-llama/Llama-3.1-8B-Instruct\", \"version\": \"0.5.3\", \"tp_size\": 2";
+    std::string const end = "}, \"request_rate\": Infinity, \"output_throughput\": 2184.5, \"mean_ttft_ms\": 300.0}";
+    auto const read = [&](std::string const& more) {
+        std::string const text = begin + more + end;
+        return importer_for(text, "x").read(text, {.name = "x", .device = "h100-sxm"});
+    };
+    CellRow const row = read("").loads.at(0);
+    CHECK(row.at("model") == "meta-llama/Llama-3.1-8B-Instruct");
+    CHECK(row.at("engine_version") == "0.5.3");
+    CHECK(row.at("tp") == "2");
+    CHECK_THAT(read(", \"speculative_algorithm\": \"EAGLE\"").loads.at(0).at("notes"),
+               contains("speculative decoding"));
+    CHECK(read(", \"speculative_algorithm\": null").loads.at(0).at("notes") == "num_prompts=512");
+    CHECK(read(", \"dp_size\": 2").skipped.contains("the log does not say num_gpus (give it: --set num_gpus=VALUE)"));
+}
+
 TEST_CASE("trtllm-bench: a report is a row of its ranks, formats, limits and means") {
     std::string const report = read_text_file(SEXTANT_SOURCE_DIR "/tests/fuzz/corpus/import/trtllm_bench.json");
     auto const read = [](std::string const& text) {
