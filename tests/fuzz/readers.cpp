@@ -1,6 +1,7 @@
 #include "tests/fuzz/readers.hpp"
 
 #include "calibrate/collective_measurement.hpp"
+#include "calibrate/import/gzip.hpp"
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
 #include "calibrate/scaling/loss_table.hpp"
@@ -105,6 +106,8 @@ void collectives(std::string_view text) {
 }
 
 void nccl_tests(std::string_view text) { static_cast<void>(read_nccl_tests_log(text, "input")); }
+
+void gzip(std::string_view text) { static_cast<void>(gunzipped(text, "input", std::size_t{1} << 20)); }
 
 void foreign_measurements(std::string_view text) {
     for (Importer const* importer : importers()) {
@@ -224,6 +227,7 @@ constexpr Reader list[] = {
     {"sweep-record", "", sweep_record},
     {"sweep-rows", "", sweep_rows},
     {"nccl-tests", "", nccl_tests},
+    {"gzip", "", gzip},
     {"import", "tests/data/gemm_excerpt.csv", foreign_measurements},
     {"toml", "", toml},
     {"megatron", "", megatron},
