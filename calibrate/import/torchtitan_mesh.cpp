@@ -91,7 +91,7 @@ public:
         std::string notes;
         std::int64_t const group = shards * of("cp");  // FSDP shards over the ranks of a sequence, too
         // The first releases had one axis, "dp", whatever was done over it.
-        if (!degrees_.contains("dp")) put(cells, "zero_stage", group > 1 ? "3" : "0");
+        if (!degrees_.contains("dp")) put(cells, "zero_stage", group == 1 ? "0" : replicas > 1 ? "HSDP" : "3");
         if (replicas > 1 && group > 1) notes = fmt::format("shard group {}", group);
         put_experts(cells, notes);
         put(cells, "notes", notes);

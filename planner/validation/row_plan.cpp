@@ -200,7 +200,7 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
                                                           row.notes_have("slices, data parallel") && slices &&
                                                           ranks % *slices == 0)
         plan.shard_group = ranks / *slices;
-    if (row.notes_have("; HSDP;") || row.shards_in_node) {
+    if (plan.shard_group == 0 && (row.notes_have("; HSDP;") || row.shards_in_node)) {
         plan.shard_group = std::min(ranks, std::max<std::int64_t>(1, out.cluster->domain_size / plan.tp));
         out.assumptions.emplace_back("HSDP shards inside a node");
     }

@@ -66,7 +66,7 @@ TEST_CASE("torchtitan's log: the line of all degrees is a mesh, and expert paral
 TEST_CASE("torchtitan's log: named axes say how weights are sharded, replicated and spread by experts") {
     CellRow const hybrid = mesh("Building 2-D device mesh with ['dp_replicate', 'dp_shard'], [8, 8]");
     CHECK(hybrid.at("num_gpus") == "64");
-    CHECK(hybrid.at("zero_stage") == "3");
+    CHECK(hybrid.at("zero_stage") == "HSDP");
     CHECK(hybrid.at("notes") == "shard group 8");
     CellRow const copies = mesh("Building 1-D device mesh with ['dp_replicate'], [8]");
     CHECK(copies.at("zero_stage") == "0");

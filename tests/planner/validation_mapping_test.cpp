@@ -282,6 +282,9 @@ TEST_CASE("HYBRID_SHARD shards over one node, FULL_SHARD over all") {
     CHECK(built(row).plan.shard_group == 0);
     row.shards_in_node = true;
     CHECK(built(row).plan.shard_group == 8);
+    row.notes = "shard group 16";  // says it more exactly
+    CHECK(built(row).plan.shard_group == 16);
+    row.notes = "";
     row.tp = 2, row.dp = 16;
     CHECK(built(row).plan.shard_group == 4);
 }
