@@ -80,8 +80,9 @@ void refuse_foreign_file(std::string const& path) {
     file.read(text.data(), enough);
     text.resize(static_cast<std::size_t>(file.gcount()));
     if (is_gzip(text))
-        throw InputError("{}: is compressed (sextant calibrate import {} --out tables unpacks and reads it)", path,
-                         path);
+        throw InputError(
+            "{}: is compressed (a table: gunzip it; a trace or a log: sextant calibrate import {} --out tables)", path,
+            path);
     for (Importer const* importer : all)
         if (importer->recognises(text) && (importer != &bench_importer || text.starts_with('{')))
             throw InputError("{}: is of {}, no table yet (sextant calibrate import {} --out tables)", path,
