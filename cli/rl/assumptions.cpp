@@ -41,7 +41,8 @@ std::vector<std::string> rl_assumptions(RlReport const& report) {
         fmt::format("training on packed sequences of {} tokens, the mean length to the nearest 16; scores with the "
                     "microbatches of training",
                     update_workload(q).sequence));
-    if (!q.reward) out.push_back(fmt::format("rewards by rules take {} a step", human(q.reward_time)));
+    if (!q.reward)
+        out.push_back(fmt::format("rewards by rules take {} a step, on machines of their own", human(q.reward_time)));
     if (q.machine.constraints.base.adapters.on())
         out.emplace_back(
             "adapters: engines get the whole model with the adapters added to its weights, in two bytes each; without "

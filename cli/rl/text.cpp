@@ -23,7 +23,9 @@ std::string engine_text(RlStep const& step) {
     return text;
 }
 
-Seconds scores(RlPhases const& p) { return p.reward + p.policy_scores + p.reference_scores + p.critic_values; }
+Seconds scores(RlPhases const& p) {
+    return p.reward + p.rules + p.policy_scores + p.reference_scores + p.critic_values;
+}
 Seconds training(RlPhases const& p) { return p.policy_training + p.critic_training + p.swaps; }
 
 std::string headline(RlReport const& report) {
@@ -137,6 +139,8 @@ std::string phases_text(RlStep const& step) {
         fmt::format("{} of it: responses of equal length end after {}", percent(g.straggling() / g.time, 0),
                     human(g.even)));
     add("reward", p.reward);
+    bool const waits = step.mode == RlMode::asynchronous && p.rules >= 0.999 * step.step;
+    add("rules", p.rules, std::string("rewards, on machines of their own") + (waits ? "; they bound the step" : ""));
     add("policy scores", p.policy_scores);
     add("reference scores", p.reference_scores);
     add("critic values", p.critic_values);
@@ -232,9 +236,9 @@ Table rl_table(RlReport const& report) {
             }
             row.push_back(mode.best && s.rollout_accelerators == mode.best->rollout_accelerators ? "1" : "0");
             RlPhases const& p = s.phases;
-            for (Seconds const time :
-                 {s.step, p.generation, s.generation.straggling(), p.reward, p.policy_scores, p.reference_scores,
-                  p.critic_values, p.policy_training, p.critic_training, p.swaps, p.sync, p.offload, p.controller})
+            for (Seconds const time : {s.step, p.generation, s.generation.straggling(), p.reward + p.rules,
+                                       p.policy_scores, p.reference_scores, p.critic_values, p.policy_training,
+                                       p.critic_training, p.swaps, p.sync, p.offload, p.controller})
                 row.push_back(fmt::format("{:.6g}", time.base()));
             for (double const value : {s.rollout_busy, s.train_busy, s.responses_per_s, s.tokens_per_s_per_gpu,
                                        s.mean_age(), s.effective_rate()})

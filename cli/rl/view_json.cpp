@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 Json phases_object(RlStep const& s) {
     RlPhases const& p = s.phases;
     return {{"generation_s", p.generation.base()},
-            {"reward_s", p.reward.base()},
+            {"reward_s", (p.reward + p.rules).base()},
             {"policy_scores_s", p.policy_scores.base()},
             {"reference_scores_s", p.reference_scores.base()},
             {"critic_values_s", p.critic_values.base()},

@@ -20,11 +20,18 @@ constexpr double as_good = 1e-3;
 
 Seconds const never = Seconds::from_base(std::numeric_limits<double>::infinity());
 
+/// What bounds the steps behind the engines: the rules and the trainer at the same time, or one after the other where
+/// no response may be behind.
+Seconds after_generation(Asynchrony const& how) {
+    return how.staleness > 0 ? std::max(how.rules, how.train) : how.rules + how.train;
+}
+
 class AsynchronousRun {
 public:
     AsynchronousRun(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths, Asynchrony const& how,
                     Seconds resolution)
         : lengths_(lengths), how_(how), resolution_(resolution) {
+        how_.train = after_generation(how);
         std::int64_t const followed = std::min(how.replicas, fleet.replicas);
         auto const n = static_cast<std::int64_t>(lengths.size());
         batch_ = std::max<std::int64_t>(1, (n * followed + fleet.replicas - 1) / fleet.replicas);
@@ -48,7 +55,6 @@ public:
         Seconds const whole = trained_until_ - from;
         out.step = whole / static_cast<double>(measured);
         out.generating = std::min(1.0, (busy_engines() - busy) / (whole * static_cast<double>(replicas_.size())));
-        out.training = std::min(1.0, how_.train / out.step);
         double total = 0;
         for (auto const& [age, count] : ages_)
             total += count;
@@ -159,10 +165,9 @@ private:
 AsynchronousStep step_with_barrier(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths,
                                    Asynchrony const& how) {
     BatchGeneration const batch = generate_batch(fleet, lengths);
-    Seconds const step = std::max(batch.time, how.train - how.pause) + how.pause;
+    Seconds const step = std::max(batch.time, after_generation(how) - how.pause) + how.pause;
     return {.step = step,
             .generating = batch.mean_busy / step,
-            .training = how.train / step,
             .followed = std::min(how.replicas, fleet.replicas),
             .age = {0, 1}};
 }
@@ -176,22 +181,41 @@ double AsynchronousStep::mean_age() const {
     return mean;
 }
 
+double AsynchronousStep::worth(double penalty) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < age.size(); ++i)
+        sum += age[i] * std::max(0.0, 1 - penalty * static_cast<double>(i));
+    return sum;
+}
+
 AsynchronousStep run_asynchronously(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths,
                                     Asynchrony const& how) {
     Seconds const saturated = saturated_generation(fleet, lengths);
-    Seconds const resolution = std::max(how.train / 4, saturated / 64);
     // What completes in the steps that are measured may be a little more than what was generated in them.
-    Seconds const least = std::max(how.train, saturated + how.pause);
+    Seconds const least = std::max(after_generation(how), saturated + how.pause);
+    Seconds const resolution = std::max(after_generation(how) / 4, saturated / 64);
     AsynchronousStep best;
     auto const offer = [&](AsynchronousStep step) {
         step.step = std::max(step.step, least);
         step.training = std::min(1.0, how.train / step.step);
-        if (best.followed == 0 || step.step < best.step) best = std::move(step);
+        // Less time for the same worth; products, since nothing may be left of the worth.
+        if (best.followed == 0 || step.step * best.worth(how.penalty) < best.step * step.worth(how.penalty))
+            best = std::move(step);
     };
-    Asynchrony tighter = how;
-    for (; tighter.staleness >= std::min<std::int64_t>(1, how.staleness); --tighter.staleness) {
-        offer(AsynchronousRun(fleet, lengths, tighter, resolution).result());
-        if (best.step <= least * (1 + as_good)) return best;
+    auto const with_bound = [&](std::int64_t staleness) {
+        Asynchrony tighter = how;
+        tighter.staleness = staleness;
+        AsynchronousStep const step = AsynchronousRun(fleet, lengths, tighter, resolution).result();
+        offer(step);
+        return step.step <= least * (1 + as_good);
+    };
+    if (how.penalty > 0) {
+        // Younger first: beyond the first bound at which nothing is waited for, responses only get older.
+        for (std::int64_t k = 0; k <= how.staleness; ++k)
+            if (with_bound(k)) break;
+    } else {
+        for (std::int64_t k = how.staleness; k >= std::min<std::int64_t>(1, how.staleness); --k)
+            if (with_bound(k)) return best;
     }
     if (how.staleness > 0) offer(step_with_barrier(fleet, lengths, how));
     return best;

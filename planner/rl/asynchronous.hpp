@@ -12,6 +12,8 @@ struct Asynchrony {
     std::int64_t staleness = 1;  ///< updates that a response may be behind when it is trained on, at most
     Seconds train;               ///< of a step: scores, updates, sending the weights
     Seconds pause;               ///< of the engines, for new weights: the last part of `train`
+    Seconds rules{};             ///< of a step's responses by rules or a verifier, on machines of their own
+    double penalty = 0;          ///< of a response's worth, per update that it is behind
     std::int64_t replicas = 8;   ///< followed, at most
 };
 
@@ -23,6 +25,8 @@ struct AsynchronousStep {
     std::int64_t followed = 0;  ///< replicas
     std::vector<double> age;    ///< share of the responses by updates that they were behind when trained on, from 0 on
     [[nodiscard]] double mean_age() const;
+    /// What staleness leaves of a response's worth, on average: the sum of age_i max(0, 1 - penalty i).
+    [[nodiscard]] double worth(double penalty) const;
 };
 
 /// Engines and trainer with a bound on staleness, event by event.
@@ -33,10 +37,11 @@ struct AsynchronousStep {
 /// Responses under way when new weights arrive go on with the cache they have and count as of their first token.
 /// Of more than `Asynchrony::replicas` only these are followed, with their share of the responses.
 ///
-/// Engines may hold back: a step is the shortest of those with this bound or a tighter one, and of that in which
-/// engines and trainer wait for each other after every batch.
+/// Engines may hold back: a step is the best of those with this bound or a tighter one, and of that in which engines
+/// and trainer wait for each other after every batch. The best is the shortest for the worth of its responses.
 ///
-/// The step is never shorter than the training, nor than `saturated_generation` and the pause.
+/// The step is never shorter than the training, nor than `saturated_generation` and the pause, nor than the rules take
+/// for its responses: they are a stage beside the two, of which only the throughput counts.
 /// Source of the bound on what is begun: AReaL, arXiv:2505.24298, eq. 3.
 AsynchronousStep run_asynchronously(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths,
                                     Asynchrony const& how);

@@ -111,9 +111,8 @@ bool RlPlanner::train(RlStep& step, Trainer& trainer) {
 }
 
 void RlPlanner::add_reward(RlStep& step, Trainer& trainer) {
-    // Rules run elsewhere, response by response: an asynchronous step does not wait for them.
     if (!question_.reward) {
-        if (step.mode != RlMode::asynchronous) step.phases.reward = question_.reward_time;
+        step.phases.rules = question_.reward_time;
         return;
     }
     TrainerRole const& reward = trainer.role(*question_.reward, step.train_accelerators);
@@ -198,15 +197,15 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
                                                      {.staleness = question_.staleness,
                                                       .train = step.phases.on_trainer() + step.sync.total(),
                                                       .pause = step.sync.total(),
+                                                      .rules = step.phases.rules,
+                                                      .penalty = question_.staleness_penalty,
                                                       .replicas = question_.followed_replicas});
     step.followed = flow.followed;
     step.step = flow.step;
     step.rollout_busy = flow.generating;
     step.train_busy = step.phases.on_trainer() / flow.step;
     step.age = flow.age;
-    step.worth = 0;
-    for (std::size_t i = 0; i < flow.age.size(); ++i)
-        step.worth += flow.age[i] * std::max(0.0, 1 - question_.staleness_penalty * static_cast<double>(i));
+    step.worth = flow.worth(question_.staleness_penalty);
     return true;
 }
 
@@ -249,7 +248,7 @@ void RlPlanner::colocated(RlStep& step, Engine const& engine) {
         return;
     }
     step = std::move(*best);
-    step.step = step.phases.generation + step.phases.on_trainer() + step.phases.sync + step.phases.offload;
+    step.step = step.phases.one_after_the_other();
     step.rollout_busy = step.generation.mean_busy / step.step;
     step.train_busy = step.phases.on_trainer() / step.step;
 }
@@ -264,7 +263,7 @@ void RlPlanner::apart(RlStep& step, Engine const& engine) {
     synchronise(step, engine, RolloutPlacement::split);
     if (!generate(step, engine, {})) return;
     if (step.mode == RlMode::asynchronous) return;
-    step.step = step.phases.generation + step.phases.on_trainer() + step.phases.sync;
+    step.step = step.phases.one_after_the_other();
     step.rollout_busy = step.generation.mean_busy / step.step;
     step.train_busy = step.phases.on_trainer() / step.step;
 }

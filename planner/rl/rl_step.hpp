@@ -17,7 +17,8 @@ namespace sextant {
 /// Where the time of a step goes, by phase. In an asynchronous step the engines' part runs beside the rest.
 struct RlPhases {
     Seconds generation;
-    Seconds reward;            ///< of a reward model or of rules
+    Seconds reward;            ///< of a reward model
+    Seconds rules;             ///< of rules or a verifier, which have machines of their own
     Seconds policy_scores;     ///< old log-probabilities
     Seconds reference_scores;  ///< with the load of its weights from host memory
     Seconds critic_values;
@@ -31,6 +32,8 @@ struct RlPhases {
         return reward + policy_scores + reference_scores + critic_values + policy_training + critic_training + swaps +
                controller;
     }
+    /// A step in which one side waits for the other.
+    [[nodiscard]] Seconds one_after_the_other() const { return generation + rules + on_trainer() + sync + offload; }
 };
 
 /// Memory of one role on its fullest rank.

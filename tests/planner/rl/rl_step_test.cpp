@@ -50,6 +50,39 @@ TEST_CASE("rl_step: a staleness penalty takes from the worth and not from the ra
     CHECK(s.responses_per_s == free.responses_per_s);
 }
 
+TEST_CASE("rl_step: a wider bound on staleness never makes the answer worse, whatever a response loses") {
+    RlQuestion q = small_question();
+    q.staleness_penalty = GENERATE(0.0, 0.1, 0.3, 1.0);
+    double before = 0;
+    for (std::int64_t const bound : {0, 1, 2, 3, 4, 8}) {
+        q.staleness = bound;
+        double const rate = step_of(q, RlMode::asynchronous).effective_rate();
+        CAPTURE(q.staleness_penalty, bound);
+        CHECK(rate >= before * (1 - 2e-3));  // a bound is left as soon as it is as good as any
+        before = std::max(before, rate);
+    }
+}
+
+TEST_CASE("rl_step: rules bound an asynchronous step as the slowest of three stages, and never busy the trainer") {
+    RlQuestion q = small_question();
+    RlStep const free = step_of(q, RlMode::asynchronous);
+    q.reward_time = 0.9 * free.phases.on_trainer();
+    CHECK(step_of(q, RlMode::asynchronous).step == free.step);
+    for (double const times : {2.0, 500.0}) {
+        q.reward_time = times * free.step;
+        RlStep const slow = step_of(q, RlMode::asynchronous);
+        CHECK(slow.step / q.reward_time == Approx(1).epsilon(0.01));
+        CHECK(slow.train_busy == Approx(slow.phases.on_trainer() / slow.step));
+    }
+    for (RlMode const mode : {RlMode::colocated, RlMode::split}) {
+        RlStep const s = step_of(q, mode);
+        CHECK(s.step >= q.reward_time);
+        CHECK(s.train_busy < 0.01);
+    }
+    q.staleness = 0;  // nothing overlaps
+    CHECK(step_of(q, RlMode::asynchronous).step / step_of(q, RlMode::split).step == Approx(1).epsilon(1e-3));
+}
+
 TEST_CASE("rl_step: each further role takes time of its own") {
     RlQuestion q = small_question();
     q.reference = ReferenceModel::none;
