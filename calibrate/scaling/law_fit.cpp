@@ -53,10 +53,11 @@ LawFit best_of(LawProblem const& problem, std::vector<LawMinimum> minima) {
                std::pair(!std::isfinite(b.objective), b.objective);
     });
     LawEvaluator evaluate(problem);
+    double const left_by_rounding = exact_fit * static_cast<double>(problem.rows());
     // Of equally low places one that has converged.
     std::size_t first = 0;
     while (first + 1 < minima.size() && !minima[first].converged &&
-           minima[first + 1].objective <= minima[0].objective * (1 + agrees_within))
+           minima[first + 1].objective <= minima[0].objective * (1 + agrees_within) + left_by_rounding)
         ++first;
     if (!minima[first].converged) first = 0;
     LawMinimum const& best = minima[first];
@@ -68,7 +69,7 @@ LawFit best_of(LawProblem const& problem, std::vector<LawMinimum> minima) {
                .starts = static_cast<int>(minima.size())};
     std::vector<LawMinimum const*> places;
     for (LawMinimum const& m : minima) {
-        if (m.objective <= best.objective * (1 + agrees_within) + exact_fit * static_cast<double>(problem.rows())) {
+        if (m.objective <= best.objective * (1 + agrees_within) + left_by_rounding) {
             ++fit.agreeing;
             continue;
         }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace sextant {
@@ -97,6 +98,21 @@ ceres::GradientProblemSolver::Options solver_options() {
 constexpr double converged_at = 1e-13;  // expected decrease over the objective
 constexpr int most_rounds = 12;
 
+/// Of a residual: a difference of sums of exponentials, whose exponents of up to some thirty bring their own rounding
+/// with them.
+constexpr double residual_rounding = 32 * std::numeric_limits<double>::epsilon();
+
+/// A decrease that the rounding of residuals hides. Weights are those of the last call.
+double lost_in_rounding(LawEvaluator const& evaluate, LawProblem const& problem) {
+    bool const raw = problem.objective.kind == ObjectiveKind::raw_squares;
+    double sum = 0;
+    for (std::size_t i = 0; i < problem.rows(); ++i) {
+        double const error = residual_rounding * (raw ? problem.measured[i] : 1);
+        sum += evaluate.weight(i) * error * error;
+    }
+    return sum;
+}
+
 /// The Gauss-Newton step, halved until the objective falls.
 std::vector<double> shorter_step(LawEvaluator& evaluate, std::vector<double> const& from, Curvature const& at) {
     VectorXd const step = at.factor.solve(at.gradient);
@@ -118,9 +134,11 @@ LawMinimum minimise_smooth(LawProblem const& problem, std::vector<double> start)
         best.objective = at.objective;
         if (!at.good) return best;
         double const decrease = at.gradient.dot(at.factor.solve(at.gradient)) / 2;
+        double const hidden = lost_in_rounding(evaluate, problem);
         best.remaining = at.objective > 0 ? decrease / at.objective : 0;
         // An exact fit leaves nothing to divide by.
-        if (decrease <= converged_at * at.objective || at.objective <= 1e-26 * static_cast<double>(problem.rows())) {
+        if (decrease <= std::max(converged_at * at.objective, hidden) ||
+            at.objective <= 1e-26 * static_cast<double>(problem.rows())) {
             best.converged = true;
             return best;
         }
@@ -133,7 +151,7 @@ LawMinimum minimise_smooth(LawProblem const& problem, std::vector<double> start)
         // A line search that met values which do not exist gives up at once; a shorter step may do.
         if (!(evaluate(moved, {}) < at.objective)) moved = shorter_step(evaluate, best.unknowns, at);
         if (!(evaluate(moved, {}) < at.objective)) {  // at the limit of the arithmetic
-            best.converged = decrease <= 1e-10 * at.objective;
+            best.converged = decrease <= std::max(1e-10 * at.objective, hidden);
             return best;
         }
         best.unknowns = moved;
@@ -173,6 +191,8 @@ std::vector<double> to_vertex(LawProblem const& problem, std::vector<double> unk
     return unknowns;
 }
 
+constexpr double exact_deviation = 1e-9;  ///< of a row, where also the weights of `FitObjective` end
+
 LawMinimum minimise_absolute(LawProblem const& problem, std::vector<double> start) {
     LawProblem smooth = problem;
     LawMinimum at{.unknowns = std::move(start), .objective = 0};
@@ -182,13 +202,16 @@ LawMinimum minimise_absolute(LawProblem const& problem, std::vector<double> star
     }
     LawEvaluator evaluate(problem);
     at.objective = evaluate(at.unknowns, {});
+    auto const rows = static_cast<double>(problem.rows());
     std::vector<double> const vertex = to_vertex(problem, at.unknowns);
     double const there = evaluate(vertex, {});
-    if (there <= at.objective) {
+    if (there <= at.objective + residual_rounding * rows) {
         at.unknowns = vertex;
         at.objective = there;
         at.converged = true;
     }
+    // All deltas are far above such deviations, so that squares were made small: no one can tell the two apart.
+    at.converged = at.converged || at.objective <= exact_deviation * rows;
     return at;
 }
 

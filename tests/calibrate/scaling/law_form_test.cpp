@@ -104,6 +104,34 @@ TEST_CASE("fit_law: rows without noise give back what made them, whatever the fo
     }
 }
 
+TEST_CASE("fit_law: rows that are rounded to many digits converge as well as exact ones, by every objective") {
+    LawForm const& form = find_law_form("chinchilla", "test");
+    std::vector<double> const truth{480, 2100, 1.8, 0.345, 0.37};
+    char const* const objective = GENERATE("huber:1e-3", "lsq-log", "lsq-raw", "lad", "asymmetric");
+    LawProblem problem = law_problem(form, fit_objective_from(objective, "test"));
+    for (int i = 0; i < 64; ++i) {
+        double const n = 5e7 * std::pow(200, i / 8 / 7.0);
+        double const d = 1e9 * std::pow(300, i % 8 / 7.0);
+        problem.inputs.columns[0].push_back(std::log(n));
+        problem.inputs.columns[1].push_back(std::log(d));
+    }
+    problem.inputs.rows = 64;
+    for (int const digits : {8, 9, 10, 11, 12, 15}) {
+        problem.measured.clear();
+        double const unit = std::pow(10, digits);
+        for (std::size_t i = 0; i < 64; ++i) {
+            std::vector<double> const at{std::exp(problem.inputs.columns[0][i]),
+                                         std::exp(problem.inputs.columns[1][i])};
+            problem.measured.push_back(std::round(law_value(form, truth, at) * unit) / unit);
+        }
+        LawFit const fit = fit_law(problem, {}, "test");
+        CAPTURE(objective, digits);
+        CHECK(fit.converged);
+        for (std::size_t k = 0; k < truth.size(); ++k)
+            CHECK(fit.values[k] == Approx(truth[k]).epsilon(1e-5));
+    }
+}
+
 TEST_CASE("fit_law: a tied exponent equals the other and the objective is not lower than without the tie") {
     LawForm const& form = find_law_form("chinchilla", "test");
     LawProblem problem = rows_of(form, truth_of(form), 60, 3);
