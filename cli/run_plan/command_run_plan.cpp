@@ -60,11 +60,23 @@ void require_searchable(RunSetting const& setting, RunQuestion const& q) {
                                         *q.accelerators, setting.constraints));
 }
 
+/// Both tables, the answer first.
+std::string run_plan_markdown(RunPlanReport const& report) {
+    std::string text = run_figures_table(report).markdown();
+    if (report.curve) text += "\n" + curve_table(*report.curve).markdown();
+    return text + assumed_markdown(run_assumptions(report));
+}
+
+/// Whether the report has a place for a curve that is usual and was not asked for.
+bool shows_usual_curve(Options const& o, Format format) { return format != Format::csv || !o.plot.empty(); }
+
 int run_plan(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     RunSetting setting = run_setting(o.run);
     RunQuestion const question = run_question(o.run, setting);
-    std::vector<std::int64_t> const counts = curve_counts(o.run, setting, question);
+    std::vector<std::int64_t> counts = curve_counts(o.run, setting, question);
+    bool const curve_asked = !o.run.curve.empty() && !counts.empty();
+    if (!curve_asked && !shows_usual_curve(o, format)) counts.clear();
     if (!o.plot.empty() && counts.empty()) throw InputError("--plot: there is no scaling curve (--curve 8,64,512)");
     if (!o.run.mfu.empty()) static_cast<void>(share_or_percent(o.run.mfu, "--mfu"));
     if (!o.run.mfu.empty() && setting.constraints.base.adapters.on())
@@ -106,10 +118,12 @@ int run_plan(Options const& o, CommandContext& context) {
             deliver(o.output, context, run_plan_text(report, o.explain ? run_assumptions(report).size() : few));
             break;
         case Format::html: deliver(o.output, context, run_plan_page(report)); break;
-        case Format::markdown:
-            deliver(o.output, context, run_plan_table(report).markdown() + assumed_markdown(run_assumptions(report)));
+        case Format::markdown: deliver(o.output, context, run_plan_markdown(report)); break;
+        default:  // csv is one table: that of the answer, unless the curve was asked for
+            deliver(
+                o.output, context,
+                render(curve_asked && report.curve ? curve_table(*report.curve) : run_figures_table(report), format));
             break;
-        default: deliver(o.output, context, render(run_plan_table(report), format)); break;
     }
     if (answer.interrupted || (report.curve && report.curve->interrupted)) return interrupted_exit;
     return ends_in_time(question, answer) ? exit_code::done : exit_code::answer_is_no;

@@ -85,7 +85,8 @@ void add_report(CLI::App& app, RunPlanOptions& o) {
     app.add_option("--mfu", o.mfu, "also 6 N D at this utilisation (0.5 or 50%), and the difference term by term")
         ->option_text("SHARE");
     app.add_option("--curve", o.curve,
-                   "scaling curve over these numbers of accelerators (default with --deadline: 1 to 16384)")
+                   "scaling curve over these numbers of accelerators (default with --deadline: 1 to 16384; "
+                   "--format csv is then the curve)")
         ->option_text("N,N,...");
     app.add_flag("--no-curve", o.no_curve, "no scaling curve");
     app.add_option("--pays-above", o.pays_above,

@@ -13,6 +13,8 @@ namespace {
 
 std::string number(double value) { return fmt::format("{}", value); }
 
+}  // namespace
+
 Table curve_table(ScalingCurve const& curve) {
     Table table({{"gpus", Align::right},
                  {"plan"},
@@ -49,12 +51,19 @@ Table curve_table(ScalingCurve const& curve) {
     return table;
 }
 
-Table figures(RunPlanReport const& report) {
+Table run_figures_table(RunPlanReport const& report) {
     Table table({{"key"}, {"value", Align::right}});
     auto const add = [&](std::string key, double value) { table.add_row({std::move(key), number(value)}); };
     RunAnswer const& answer = report.answer;
+    if (answer.parameters > 0) table.add_row({"model", answer.model.name});
     add("parameters", answer.parameters);
     add("tokens", answer.tokens);
+    if (answer.workload.global_batch > 0) {
+        add("seq", static_cast<double>(answer.workload.sequence));
+        add("global_batch", static_cast<double>(answer.workload.global_batch));
+    }
+    table.add_row({"cluster", report.setting.cluster.name});
+    table.add_row({"framework", report.setting.framework.name});
     if (answer.law.flops > 0) add("flops", answer.law.flops);
     if (answer.law.run_loss.known()) add("loss", answer.law.run_loss.value);
     if (answer.run) {
@@ -80,20 +89,16 @@ Table figures(RunPlanReport const& report) {
         for (std::string const& line : report.advice)
             table.add_row({"advice", line});
     }
-    if (report.question.deadline) {
-        add("deadline_s", report.question.deadline->base());
+    if (report.question.deadline || answer.deadline) {
+        add("deadline_s", report.question.deadline.value_or(usual_deadline).base());
         table.add_row({"deadline_met", ends_in_time(report.question, answer) ? "true" : "false"});
     }
+    if (answer.deadline && answer.deadline->run)
+        add("fewest_gpus", static_cast<double>(answer.deadline->run->step.accelerators));
     if (report.plain) add("plain_wall_s", report.plain->time().base());
     for (TimeTerm const& term : report.difference)
         table.add_row({term.name + " [s]", number(term.time.base())});
     return table;
-}
-
-}  // namespace
-
-Table run_plan_table(RunPlanReport const& report) {
-    return report.curve ? curve_table(*report.curve) : figures(report);
 }
 
 Table curve_text_table(ScalingCurve const& curve) {

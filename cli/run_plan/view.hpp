@@ -56,8 +56,10 @@ std::string run_plan_json(RunPlanReport const& report);
 /// A shape of `model_of_size` as a Hugging Face config.json, which every command takes with --model.
 std::string model_config_json(ModelSpec const& model);
 
-/// The scaling curve if there is one, else one row for each figure of the run.
-Table run_plan_table(RunPlanReport const& report);
+/// One row for each figure of the run, or for why there is none.
+Table run_figures_table(RunPlanReport const& report);
+/// The scaling curve for programs: a row for each number of accelerators, in base units.
+Table curve_table(ScalingCurve const& curve);
 
 /// The scaling curve for people (`with units`), as the text report has it.
 Table curve_text_table(ScalingCurve const& curve);

@@ -108,6 +108,24 @@ TEST_CASE("run-plan with a deadline gives the fewest GPUs and a scaling curve") 
     CHECK(csv.out.starts_with("gpus,plan,step_time_s,"));
 }
 
+TEST_CASE("run-plan's csv and markdown have the answer also where there is a scaling curve") {
+    Arguments const asked{"run-plan", "-m", "llama-2-7b", "--tokens", "1T", "--deadline", "30d", "-c", "h100-sxm"};
+    Json const json = report(asked);
+    std::string const gpus = std::to_string(json.at("run").at("gpus").get<std::int64_t>());
+    std::string const csv = run_sextant(asked + Arguments{"--format", "csv"}).out;
+    CHECK(is_csv_table(csv));
+    for (std::string const& line :
+         {std::string("model,llama-2-7b"), std::string("tokens,1000000000000"), std::string("cluster,h100-sxm"),
+          "gpus," + gpus, "fewest_gpus," + gpus, std::string("deadline_s,2592000"), std::string("deadline_met,true")})
+        CHECK_THAT(csv, contains("\n" + line + "\n"));
+    std::string const markdown = run_sextant(asked + Arguments{"--format", "markdown"}).out;
+    std::size_t const answer = markdown.find("| deadline_met | true |");
+    std::size_t const curve = markdown.find("| gpus | plan |");
+    REQUIRE(answer != std::string::npos);
+    REQUIRE(curve != std::string::npos);
+    CHECK(answer < curve);
+}
+
 TEST_CASE("run-plan --plot writes the curve as a picture") {
     ScratchFolder const scratch("run_plan_plot");
     std::string const file = scratch.path("curve.svg");
