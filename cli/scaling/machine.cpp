@@ -9,6 +9,8 @@
 
 #include <CLI/App.hpp>
 
+#include <cmath>
+
 namespace sextant::cli {
 
 void add_machine_options(CLI::App& app, ScalingMachineOptions& o) {
@@ -45,7 +47,8 @@ std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
     out.text = fmt::format("{}: {} {}, MFU {:.3g} %", cluster.name, human(out.machines.peak), o.precision,
                            100 * out.machines.mfu);
     if (o.gpus) {
-        if (!(*o.gpus >= 1 && *o.gpus <= 1e7)) throw InputError("--gpus: {} (1 to 1e7)", *o.gpus);
+        if (!(*o.gpus >= 1 && *o.gpus <= 1e7 && *o.gpus == std::floor(*o.gpus)))
+            throw InputError("--gpus: {} (a whole number, 1 to 1e7)", *o.gpus);
         out.machines.accelerators = *o.gpus;
         out.text = fmt::format("{:g} x {}", *o.gpus, out.text);
     }

@@ -64,7 +64,7 @@ struct BitsAnswer {
     double equal_parameters = 0;  ///< parameters that would have N*'s effect at these bits
 };
 
-/// Attention scores in the budget: N and D with (6 N + 12 layers width context) D = C.
+/// Attention scores in the budget: N and D with (6 N + attention) D = C.
 struct ContextAnswer {
     double context = 0;
     double width_per_layer = 0;

@@ -4,6 +4,7 @@
 #include "cli/scaling/choice.hpp"
 #include "core/error.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/parameters.hpp"
 #include "cost_models/scaling/attention_share.hpp"
 #include "cost_models/scaling/batch_trade.hpp"
 #include "cost_models/scaling/expert_laws.hpp"
@@ -187,6 +188,49 @@ void add_bits(BudgetAnswer& budget, double bits) {
                              .equal_parameters = budget.first().parameters / kept};
 }
 
+/// A shape whose layers and width grow alike, with the cube root of N: attention's share of 6 N falls with it.
+struct ProportionedShape {
+    double parameters, layers, width;
+    double share;  ///< of attention, at this size
+    [[nodiscard]] double growth(double n) const { return std::cbrt(n / parameters); }
+    [[nodiscard]] double share_of(double n) const { return share / growth(n); }
+};
+
+ProportionedShape usual_shape(double context) {
+    double const layers = 1;
+    double const width = usual_width_per_layer * layers;
+    double const parameters = 12 * layers * width * width;
+    return {.parameters = parameters,
+            .layers = layers,
+            .width = width,
+            .share = attention_share(layers, width, context, parameters)};
+}
+
+/// Heads, their width, windows and experts as the model has them.
+ProportionedShape shape_of(ModelSpec const& model, double context) {
+    return {.parameters = static_cast<double>(count_parameters(model).active),
+            .layers = static_cast<double>(model.layer_count()),
+            .width = static_cast<double>(model.hidden),
+            .share = attention_share(model, static_cast<std::int64_t>(context))};
+}
+
+/// N and D that are best with (6 N + attention) D = C.
+ScalingPoint optimum_with_attention(ChinchillaLaw const& law, ProportionedShape const& shape, double flops,
+                                    double without) {
+    auto const point_of = [&](double log_n) {
+        double const n = std::exp(log_n);
+        double const d = flops / (training_flops_per_parameter_token * n * (1 + shape.share_of(n)));
+        return ScalingPoint{.parameters = n, .tokens = d, .loss = loss_of(law, n, d)};
+    };
+    auto const loss_at = [&](double log_n) { return point_of(log_n).loss; };
+    constexpr double reach = 5;
+    double const middle = std::log(without);
+    double low = middle - reach;
+    while (loss_at(low) <= loss_at(low + 0.01 * reach))  // long sequences make it smaller still
+        low -= reach;
+    return point_of(minimum_between(loss_at, low, middle + reach));
+}
+
 void add_context(BudgetAnswer& budget, Options const& o, OptimumReport& report) {
     if (o.context.empty()) {
         if (!o.model.empty()) throw InputError("--model: needs --context (how long are the sequences?)");
@@ -194,37 +238,25 @@ void add_context(BudgetAnswer& budget, Options const& o, OptimumReport& report) 
     }
     ScalingAnswer const& first = budget.first();
     if (!first.chinchilla) throw InputError("--context: the first law, {}, gives no loss", first.name);
-    ContextAnswer out{.context = count_from(o.context, "--context"), .width_per_layer = usual_width_per_layer};
+    ContextAnswer out{.context = count_from(o.context, "--context")};
     if (out.context > 1e9) throw InputError("--context: {} (1 to 1e9 tokens)", o.context);
+    ProportionedShape shape = usual_shape(out.context);
     if (!o.model.empty()) {
         ModelSpec const model = find_model(o.model);
+        shape = shape_of(model, out.context);
         out.model = model.name;
-        out.width_per_layer = static_cast<double>(model.hidden) / static_cast<double>(model.layer_count());
-        out.model_share = attention_share(model, static_cast<std::int64_t>(out.context));
+        out.model_share = shape.share;
+        report.assumptions.push_back(
+            fmt::format("layers and width of {} grow alike, with the cube root of its parameters", model.name));
     } else {
         report.assumptions.push_back("width 128 times the layers, 12 layers width^2 parameters (assumed: --model)");
     }
-    // N = 12 layers width^2.
-    auto const layers_of = [&](double n) { return std::cbrt(n / (12 * out.width_per_layer * out.width_per_layer)); };
-    auto const share_of = [&](double n) {
-        double const layers = layers_of(n);
-        return attention_share(layers, layers * out.width_per_layer, out.context, n);
-    };
-    auto const point_of = [&](double log_n) {
-        double const n = std::exp(log_n);
-        double const d = budget.flops / (training_flops_per_parameter_token * n * (1 + share_of(n)));
-        return ScalingPoint{.parameters = n, .tokens = d, .loss = loss_of(*first.chinchilla, n, d)};
-    };
-    auto const loss_at = [&](double log_n) { return point_of(log_n).loss; };
-    constexpr double reach = 5;
-    double const middle = std::log(first.parameters);
-    double low = middle - reach;
-    while (loss_at(low) <= loss_at(low + 0.01 * reach))  // long sequences make it smaller still
-        low -= reach;
-    out.optimum = point_of(minimum_between(loss_at, low, middle + reach));
-    out.share = share_of(out.optimum.parameters);
-    out.layers = layers_of(out.optimum.parameters);
-    out.width = out.layers * out.width_per_layer;
+    out.width_per_layer = shape.width / shape.layers;
+    out.optimum = optimum_with_attention(*first.chinchilla, shape, budget.flops, first.parameters);
+    double const growth = shape.growth(out.optimum.parameters);
+    out.share = shape.share_of(out.optimum.parameters);
+    out.layers = growth * shape.layers;
+    out.width = growth * shape.width;
     budget.context = out;
 }
 

@@ -35,21 +35,42 @@ struct Options {
     std::string target;
     std::vector<std::string> laws;
     double experts = 0;
-    double granularity = 1;
+    std::optional<double> granularity;
     double bits = 0;
     double post_training_bits = 0;
     ScalingMachineOptions machine;
     OutputOptions output;
 };
 
+/// Experts and their granularity as the model has them, where no flag says otherwise.
+void read_experts(Options const& o, ModelSpec const& model, PredictReport& report) {
+    if (!model.moe) return;
+    MoeSpec const& moe = *model.moe;
+    LawSetting& setting = report.setting;
+    if (o.experts == 0) {
+        setting.experts = static_cast<double>(moe.experts);
+        report.assumptions.push_back(
+            fmt::format("{} experts per layer, as {} has (--experts)", moe.experts, model.name));
+    }
+    if (!o.granularity && moe.intermediate > 0) {
+        auto const active = static_cast<double>(moe.top_k * moe.intermediate + moe.shared_intermediate);
+        setting.granularity = active / static_cast<double>(moe.intermediate);
+        report.assumptions.push_back(
+            fmt::format("granularity {:.4g}: width of all experts of a token over that of one (--granularity)",
+                        setting.granularity));
+    }
+}
+
 void read_size(Options const& o, PredictReport& report) {
     if (o.parameters.empty() == o.model.empty())
         throw InputError("scaling predict: {} (one of --params and --model)",
                          o.model.empty() ? "no size" : "two sizes");
     if (!o.model.empty()) {
-        ParameterCounts const count = count_parameters(find_model(o.model));
+        ModelSpec const model = find_model(o.model);
+        ParameterCounts const count = count_parameters(model);
         report.parameters = static_cast<double>(count.active);
         report.total_parameters = static_cast<double>(count.total);
+        read_experts(o, model, report);
     } else {
         report.parameters = count_from(o.parameters, "--params");
         report.total_parameters = report.parameters;
@@ -72,7 +93,7 @@ LawSetting setting_from(Options const& o) {
         return value;
     };
     if (o.experts != 0) setting.experts = within(o.experts, 1, 1e6, "--experts");
-    setting.granularity = within(o.granularity, 1e-3, 1e6, "--granularity");
+    if (o.granularity) setting.granularity = within(*o.granularity, 1e-3, 1e6, "--granularity");
     if (o.bits != 0) {
         double const bits = within(o.bits, 1, 64, "--bits");
         setting.bits = {.weights = bits, .activations = bits, .kv_cache = bits};
@@ -83,7 +104,7 @@ LawSetting setting_from(Options const& o) {
 }
 
 /// Laws that the question calls for besides the named ones.
-void add_called_for(std::vector<PublishedLaw>& laws, Options const& o) {
+void add_called_for(std::vector<PublishedLaw>& laws, Options const& o, LawSetting const& setting) {
     auto const add = [&](char const* name) {
         if (std::none_of(laws.begin(), laws.end(), [&](PublishedLaw const& l) { return l.name == name; }))
             laws.push_back({.name = name, .law = find_scaling_law(name, "--law")});
@@ -92,7 +113,7 @@ void add_called_for(std::vector<PublishedLaw>& laws, Options const& o) {
         add("muennighoff-c4");
         add("muennighoff-lower-basin");
     }
-    if (o.experts > 1)
+    if (setting.experts > 1)
         for (char const* name : {"clark-s-base-refit", "krajewski-moe", "krajewski-dense", "ludziejewski-moe"})
             add(name);
     if (o.bits > 0) add("kumar-precision");
@@ -113,7 +134,20 @@ void add_remarks(PredictReport& report) {
         add(others([](std::string const& form) { return form == "data-constrained"; }),
             "repeated tokens are as good as new ones");
     if (report.setting.experts > 1)
-        add(others([](std::string const& form) { return form.starts_with("moe-"); }), "a dense model of N parameters");
+        add(others([](std::string const& form) { return form.starts_with("moe-"); }),
+            "a dense model of the N active parameters");
+}
+
+/// The granularity law has no term for the number of experts: all its runs had as many for each granularity.
+void warn_of_experts(ScalingAnswer& answer, LawSetting const& setting) {
+    constexpr double fitted = 64;  // Source: Krajewski et al., arXiv:2402.07871 (expansion rate)
+    double const per_granularity = setting.experts / setting.granularity;
+    if (answer.form != "moe-granularity" || !(setting.experts > 1) || std::abs(per_granularity / fitted - 1) < 0.01)
+        return;
+    answer.warnings.push_back(
+        fmt::format("its runs had {:g} experts per granularity, this model has {:.3g}: the law does not see the "
+                    "difference",
+                    fitted, per_granularity));
 }
 
 bool knows_repetition(PublishedLaw const& law, PredictReport const& report) {
@@ -124,6 +158,7 @@ PredictRow row_of(PublishedLaw const& law, PredictReport const& report) {
     // The granularity law counts all parameters (docs/scaling.md), the others those a token passes.
     double const size = law.law.law == "moe-granularity" ? report.total_parameters : report.parameters;
     PredictRow row{.answer = loss_answer(law, size, report.tokens, report.setting, "--law")};
+    warn_of_experts(row.answer, report.setting);
     double const unique = report.setting.unique_tokens;
     if (knows_repetition(law, report)) {
         RepeatedDataLaw const repeated = repeated_data_of(law.law, "--law");
@@ -183,7 +218,7 @@ int predict(Options const& o, CommandContext& context) {
         return exit_code::answer_is_no;
     }
     report.tokens = *tokens;
-    add_called_for(laws, o);
+    add_called_for(laws, o, report.setting);
     for (PublishedLaw const& law : laws)
         report.rows.push_back(row_of(law, report));
     add_remarks(report);
@@ -229,8 +264,10 @@ Subcommand describe_scaling_predict(CLI::App& scaling, CommandContext& context) 
         ->option_text("NAME|FILE.json[,...]");
     app.add_option("--unique-tokens", o->unique_tokens, "tokens that differ, the rest being repetitions")
         ->option_text("U");
-    add_positive(app, "--experts", o->experts, "experts per layer: adds the laws of experts")->option_text("E");
-    app.add_option("--granularity", o->granularity, "width of a dense layer over that of an expert (default: 1)")
+    add_positive(app, "--experts", o->experts, "experts per layer (default: the model's): adds the laws of experts")
+        ->option_text("E");
+    app.add_option("--granularity", o->granularity,
+                   "width of a dense layer over that of an expert (default: the model's, or 1)")
         ->option_text("G");
     app.add_option("--total-params", o->total_parameters, "all parameters, experts included")->option_text("N");
     add_positive(app, "--bits", o->bits, "of weights, activations and cache in training (shape only)")

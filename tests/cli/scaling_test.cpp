@@ -187,6 +187,57 @@ TEST_CASE("scaling optimum: however long the sequences, no other size has a lowe
     CHECK(context("1e8").at("loss") < context("1e9").at("loss"));
 }
 
+TEST_CASE("scaling predict: a model with experts is one, by the laws that know of them", "[scaling]") {
+    auto const told = [](Arguments const& size, char const* law) {
+        return report(predict + size + Arguments{"--tokens", "1T", "--law", law});
+    };
+    auto const loss = [](Json const& json, char const* name) { return law_of(json, name).at("loss").get<double>(); };
+    Json const mixtral = told({"--model", "mixtral-8x7b"}, "ludziejewski-moe");
+    std::string const active = std::to_string(mixtral.at("parameters").get<double>());
+    auto const with = [&](char const* experts) {
+        return loss(told({"--params", active, "--experts", experts}, "ludziejewski-moe"), "ludziejewski-moe");
+    };
+    CHECK(loss(mixtral, "ludziejewski-moe") == Approx(with("8")).epsilon(1e-6));
+    CHECK(loss(mixtral, "ludziejewski-moe") < with("1"));
+    CHECK(loss(told({"--model", "mixtral-8x7b", "--experts", "64"}, "ludziejewski-moe"), "ludziejewski-moe") ==
+          Approx(with("64")).epsilon(1e-6));
+    CHECK_THAT(mixtral.at("assumptions").dump(), contains("8 experts per layer, as mixtral-8x7b has"));
+
+    Json const deepseek = told({"--model", "deepseek-v3"}, "krajewski-moe");
+    Json const coarse = told({"--model", "deepseek-v3", "--granularity", "1"}, "krajewski-moe");
+    CHECK(loss(deepseek, "krajewski-moe") < loss(coarse, "krajewski-moe"));
+    CHECK_THAT(deepseek.at("assumptions").dump(), contains("granularity 9"));
+    CHECK_THAT(law_of(deepseek, "krajewski-moe").at("warnings").dump(), contains("this model has 28.4"));
+    Json const as_fitted = told({"--params", "1B", "--experts", "512", "--granularity", "8"}, "krajewski-moe");
+    CHECK(law_of(as_fitted, "krajewski-moe").at("warnings").dump().find("per granularity, this model") ==
+          std::string::npos);
+    Json const dense = told({"--model", "deepseek-v3"}, "chinchilla-huber");
+    CHECK_THAT(dense.at("assumptions").dump(),
+               contains("a dense model of the N active parameters by chinchilla-huber"));
+}
+
+TEST_CASE("scaling optimum: with a model, attention has the share that it has in the model", "[scaling]") {
+    // Llama 3.1 8B has wide key heads for its width; at its own size the share is its own, smaller models have more.
+    auto const context = [](char const* flops, Arguments const& more) {
+        Json const json =
+            report(optimum + Arguments{"--flops", flops, "--context", "32768", "--law", "chinchilla-huber"} + more);
+        return json.at("budgets")[0].at("context");
+    };
+    Json const small = context("1e21", {"--model", "llama-3.1-8b"});
+    Json const large = context("1e24", {"--model", "llama-3.1-8b"});
+    for (Json const& c : {small, large}) {
+        double const n = c.at("optimum").at("parameters");
+        double const growth = std::cbrt(n / 8030261248.0);
+        CHECK(c.at("attention_share").get<double>() ==
+              Approx(c.at("model_attention_share").get<double>() / growth).epsilon(1e-6));
+        CHECK(c.at("layers").get<double>() == Approx(32 * growth).epsilon(1e-6));
+        CHECK(c.at("width").get<double>() == Approx(4096 * growth).epsilon(1e-6));
+    }
+    CHECK(small.at("attention_share") > large.at("attention_share"));
+    CHECK(context("1e21", {"--model", "llama-3.1-8b"}).at("attention_share") !=
+          context("1e21", {"--model", "gpt2"}).at("attention_share"));
+}
+
 TEST_CASE("scaling predict: repeated tokens cost, experts help, by the laws that know of them", "[scaling]") {
     Arguments const run = predict + Arguments{"--params", "1B", "--tokens", "100B", "--law", "muennighoff-c4"};
     double const fresh = report(run).at("loss");
@@ -276,6 +327,7 @@ TEST_CASE("scaling: questions that cannot be answered are refused in one sentenc
     check_refused(optimum + Arguments{"--flops", "1..1e39,1..1e39,1..1e39,1..1e39,1..1e39,1..1e39"}, "more than");
     check_refused(optimum + Arguments{"--dollars", "1e6"}, "--cluster");
     check_refused(optimum + Arguments{"--days", "3", "--cluster", "h100-sxm"}, "--gpus");
+    check_refused(optimum + Arguments{"--days", "3", "--cluster", "h100-sxm", "--gpus", "1.5"}, "--gpus: 1.5 (a whole");
     check_refused(optimum + Arguments{"--flops", "1e23", "--mfu", "0.4"}, "--cluster");
     check_refused(optimum + Arguments{"--flops", "1e23", "--experts", "0"}, "--experts: 0");
     check_refused(optimum + Arguments{"--flops", "1e23", "--bits", "0"}, "--bits: 0");
