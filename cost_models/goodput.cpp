@@ -43,11 +43,16 @@ GoodputCase with_waits(GoodputCase const& run) {
 struct Downtime {
     Seconds detection;
     Seconds restart;
+    Seconds first{};  ///< of it, detection and restart until the failure that strikes in it: (1 - q)/l
+    [[nodiscard]] Seconds total() const { return detection + restart; }
 };
 Downtime downtime_of(Seconds detection, Seconds restart, double rate) {
     double const x = std::min(rate * restart.base(), most_attempts_log);
     double const attempts = std::exp(x);
-    return {.detection = attempts * detection, .restart = x < 1e-9 ? restart : std::expm1(x) / rate * s};
+    bool const once = x < 1e-9;
+    return {.detection = attempts * detection,
+            .restart = once ? restart : std::expm1(x) / rate * s,
+            .first = detection + (once ? restart : -std::expm1(-x) / rate * s)};
 }
 
 /// Share of the running time that stands still for checkpoints, those that are lost again among them: after a restart
@@ -78,17 +83,19 @@ struct PerSecond {
     double rewind = 0;  ///< share of the running time that is lost
     double detection = 0;
     double restart = 0;
+    double again = 0;  ///< of both, what follows on failures that strike in a restart
 };
 
 CauseLoss add_cause(PerSecond& sums, std::string name, double rate, Seconds lost, Downtime const& down) {
     sums.rewind += rate * lost.base();
     sums.detection += rate * down.detection.base();
     sums.restart += rate * down.restart.base();
+    sums.again += rate * (down.total() - down.first).base();
     return {.name = std::move(name),
             .per_day = rate,
             .rewind = lost,
-            .each = lost + down.detection + down.restart,
-            .share = rate * (lost + down.detection + down.restart).base()};
+            .each = lost + down.first,
+            .share = rate * (lost + down.first).base()};
 }
 
 /// No more than all of the running time can be lost: the causes' parts of it shrink alike. Rates are per second here.
@@ -102,6 +109,16 @@ void limit_rewind(PerSecond& sums, std::vector<CauseLoss>& causes) {
         cause.share -= cause.per_day * spared.base();
     }
     sums.rewind = 1;
+}
+
+/// Failures strike in restarts as well, each cause by its rate: more incidents, and the time that follows on these.
+/// Rates are per second of running. @pre the failure processes come first among the causes.
+void add_those_in_restarts(GoodputCase const& run, PerSecond const& sums, std::vector<CauseLoss>& causes) {
+    double const all = run.failures_per_s();
+    for (std::size_t i = 0; i < run.failures.size() && all > 0; ++i) {
+        causes[i].share += causes[i].per_day / all * sums.again;
+        causes[i].per_day *= 1 + sums.restart;
+    }
 }
 
 /// The causes with their rates and shares per second of running.
@@ -165,11 +182,12 @@ Goodput expected_goodput(GoodputCase const& given) {
         stalls += tier.stall / tier.interval;
     if (repairs.rejoin_per_s > 0) {  // a graceful restart: a checkpoint, then load and start
         Seconds const each = given.tiers.front().stall + run.restart + run.tiers.front().load;
-        result.causes.push_back(
-            add_cause(per_s, "node rejoins", repairs.rejoin_per_s, {}, {.detection = {}, .restart = each}));
+        result.causes.push_back(add_cause(per_s, "node rejoins", repairs.rejoin_per_s, {},
+                                          {.detection = {}, .restart = each, .first = each}));
     }
 
     limit_rewind(per_s, result.causes);
+    add_those_in_restarts(run, per_s, result.causes);
     double const wall_per_s = 1 + per_s.detection + per_s.restart;  // of running
     Maintenance const& m = run.maintenance;
     double const planned = m.every.base() > 0 ? m.duration / (m.every + m.duration) : 0;
@@ -187,6 +205,7 @@ Goodput expected_goodput(GoodputCase const& given) {
     use.maintenance = planned;
 
     for (CauseLoss& cause : result.causes) {
+        if (cause.per_day > 0) cause.each = cause.share / cause.per_day * s;
         cause.share *= running;
         cause.per_day *= running * day.base();
     }

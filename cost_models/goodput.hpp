@@ -27,9 +27,10 @@ struct TimeUse {
 /// What one cause costs.
 struct CauseLoss {
     std::string name;
-    double per_day = 0;  ///< incidents per day of wall-clock time
-    Seconds rewind{};    ///< work that one loses, on average
-    Seconds each{};      ///< detection, restart and rewind of one, on average
+    double per_day = 0;  ///< incidents per day of wall-clock time: those that strike a running job or its restart;
+                         ///< failures while it is detected, waits or is stopped are found with the first
+    Seconds rewind{};    ///< work that one loses in a running job, on average
+    Seconds each{};      ///< detection, restart and rewind of one, on average: share / per_day
     double share = 0;    ///< of the wall-clock time
 };
 

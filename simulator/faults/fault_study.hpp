@@ -17,9 +17,9 @@ struct Spread {
 /// A cause over all trials.
 struct SimulatedCause {
     std::string name;
-    double per_day = 0;
-    Seconds each{};
-    double share = 0;  ///< of the wall-clock time
+    double per_day = 0;  ///< incidents per day of wall-clock time, as `CauseLoss` counts them
+    Seconds each{};      ///< share / per_day
+    double share = 0;    ///< of the wall-clock time
 };
 
 /// Many runs of one case.

@@ -5,6 +5,7 @@
 #include "simulator/faults/fault_study.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace sextant;
@@ -77,6 +78,35 @@ TEST_CASE("simulation and closed form agree within four standard errors for expo
     CHECK(study.shares.restart == Approx(expected.shares.restart).epsilon(0.05));
     CHECK(study.shares.rewind == Approx(expected.shares.rewind).epsilon(0.08));
     CHECK(study.shares.stall == Approx(expected.shares.stall).epsilon(0.03));
+}
+
+TEST_CASE(
+    "causes count the same incidents in the closed form and in the simulation, also those that strike a restart") {
+    GoodputCase run = plain_case();
+    run.tiers[0].load = 5 * minute;
+    run.detection = 10 * minute;
+    run.restart = 20 * minute;
+    run.failures[0].mtbf = 1800 * hour;  // one in 1.8 hours
+    run.failures[1].mtbf = 2 * hour;
+    run.spikes = {.per_day = GENERATE(0.0, 6.0), .rewind = 20 * minute};
+    Goodput const expected = expected_goodput(run);
+    FaultStudy const study = study_faults(run, options_of(100));
+    REQUIRE(study.finished == 100);
+    double lost = 0;
+    for (std::size_t i = 0; i < expected.causes.size(); ++i) {
+        CauseLoss const& cause = expected.causes[i];
+        auto const same = std::find_if(study.causes.begin(), study.causes.end(),
+                                       [&](auto const& other) { return other.name == cause.name; });
+        REQUIRE(same != study.causes.end());
+        CAPTURE(cause.name, run.spikes.per_day);
+        CHECK(cause.per_day == Approx(same->per_day).epsilon(0.03));
+        CHECK(cause.each.base() == Approx(same->each.base()).epsilon(0.05));
+        CHECK(cause.share == Approx(cause.per_day * cause.each.in(day)));
+        lost += cause.share;
+    }
+    TimeUse<double> const& use = expected.shares;
+    CHECK(lost <= use.rewind + use.stall + use.detection + use.restart + 1e-9);
+    CHECK(lost >= use.detection + use.restart);
 }
 
 TEST_CASE(
