@@ -48,10 +48,9 @@ Bracket successive_halving(std::int64_t n, double r, std::int64_t eta, double R)
     Bracket bracket;
     double before = 0;
     for (double const units : lengths(r, eta, R)) {
-        if (n == 0) break;
         bracket.rungs.push_back({n, units, units - before});
         before = units;
-        n /= eta;  // floor(floor(n / a) / b) = floor(n / (a b))
+        n = std::max<std::int64_t>(1, n / eta);  // floor(floor(n / a) / b) = floor(n / (a b))
     }
     bracket.early = static_cast<int>(bracket.rungs.size()) - 1;
     return bracket;
@@ -81,10 +80,9 @@ Bracket asha_worst_case(std::int64_t n, double r, std::int64_t eta, double R) {
     Bracket bracket;
     double before = 0;
     for (double const units : lengths(r, eta, R)) {
-        if (n <= 0) break;
         bracket.rungs.push_back({n, units, units - before});
         before = units;
-        n -= eta - 1;
+        n = std::max<std::int64_t>(1, n - (eta - 1));
     }
     bracket.early = static_cast<int>(bracket.rungs.size()) - 1;
     return bracket;

@@ -23,9 +23,9 @@ struct Bracket {
     [[nodiscard]] std::int64_t finished() const { return rungs.empty() ? 0 : rungs.back().trials; }
 };
 
-/// Rung i: floor(n / eta^i) trials at min(r eta^i, R) units, until one trial is left or R is reached.
-/// n = 81, r = 1, eta = 3, R = 81: 405 units, 297 resumed.
-/// Source: Jamieson and Talwalkar, arXiv:1502.07943.
+/// Rung i: floor(n / eta^i) trials at min(r eta^i, R) units, at least one, until R is reached: the last one left goes
+/// on. n = 81, r = 1, eta = 3, R = 81: 405 units, 297 resumed. Source: Jamieson and Talwalkar, arXiv:1502.07943; of the
+/// last one Ray Tune, schedulers/async_hyperband.py (who passes the last milestone trains to max_t).
 /// @throws InputError: n < 1, eta < 2, r or R not positive, r > R.
 Bracket successive_halving(std::int64_t n, double r, std::int64_t eta, double R);
 
@@ -36,7 +36,8 @@ Bracket successive_halving(std::int64_t n, double r, std::int64_t eta, double R)
 std::vector<Bracket> hyperband(double r, std::int64_t eta, double R);
 
 /// The most that asynchronous successive halving of n trials can come to: when each trial is better than all before it,
-/// all but eta - 1 of a rung are promoted. Source: arXiv:1810.05934, algorithm 2; docs/trials.md has the argument.
+/// all but eta - 1 of a rung are promoted, at least one. Source: arXiv:1810.05934, algorithm 2; docs/trials.md has the
+/// argument.
 Bracket asha_worst_case(std::int64_t n, double r, std::int64_t eta, double R);
 
 }  // namespace sextant

@@ -57,6 +57,7 @@ private:
 
     std::optional<Piece> take();
     std::optional<Piece> take_asha(State& state, std::size_t bracket);
+    std::optional<Piece> take_last(State& state, std::size_t bracket);
     void begin(Piece const& piece);
     void end(Piece const& piece);
     void close_rung(State& state, std::size_t bracket, std::size_t rung);
@@ -118,7 +119,20 @@ double Search::look(Piece const& piece) {
     return quality(piece.bracket, piece.config) + sd * random.normal();
 }
 
-/// The best of the top 1/eta of a rung, highest rung first, that is not promoted yet; else a new trial.
+/// Where nothing runs any more and no trial is whole: the best of the highest rung, of whom no 1/eta is one, goes on.
+std::optional<Piece> Search::take_last(State& state, std::size_t bracket) {
+    if (state.running > 0 || !state.seen.back().empty()) return {};
+    std::size_t rung = state.rungs.size() - 1;
+    while (rung > 0 && state.waiting[rung].empty())
+        --rung;
+    std::set<Seen>& waiting = state.waiting[rung];
+    if (waiting.empty()) return {};
+    Piece const piece{bracket, waiting.begin()->config, rung + 1};
+    waiting.erase(waiting.begin());
+    return piece;
+}
+
+/// The best of the top 1/eta of a rung, highest rung first, that is not promoted yet; else a new trial; else the last.
 std::optional<Piece> Search::take_asha(State& state, std::size_t bracket) {
     for (std::size_t rung = state.rungs.size() - 1; rung-- > 0;) {
         std::vector<Seen> const& seen = state.seen[rung];
@@ -130,7 +144,7 @@ std::optional<Piece> Search::take_asha(State& state, std::size_t bracket) {
         return Piece{bracket, first.config, rung + 1};
     }
     if (state.next_config < plan_.trials) return Piece{bracket, state.next_config++, 0};
-    return {};
+    return take_last(state, bracket);
 }
 
 std::optional<Piece> Search::take() {

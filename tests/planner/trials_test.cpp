@@ -57,8 +57,13 @@ TEST_CASE("successive halving of 81 trials costs 405 units, 297 when trials go o
         CHECK(bracket.rungs[i].trials == trials[i]);
         CHECK(bracket.rungs[i].units == units[i]);
     }
-    // Too few trials to reach the end; a length that is no power; one trial.
-    CHECK(successive_halving(5, 1, 3, 81).rungs.size() == 2);
+    // Too few trials for halving to the end, of which the last goes on alone; a length that is no power; one trial.
+    Bracket const few = successive_halving(5, 1, 3, 81);
+    CHECK(few.units_resumed() == 5 + 80);
+    CHECK(few.finished() == 1);
+    Bracket const beyond = successive_halving(81, 1, 3, 100);
+    CHECK(beyond.units_resumed() == 297 + 19);
+    CHECK(beyond.rungs.back().units == 100);
     CHECK(successive_halving(100, 1, 3, 50).rungs.back().units == 50);
     CHECK(successive_halving(1, 4, 2, 4).units() == 4);
 }
@@ -90,8 +95,10 @@ TEST_CASE("rungs never grow, and no search costs more than every trial to the en
                 CHECK(bracket.units_resumed() <= static_cast<double>(n) * R);
                 CHECK(bracket.units_resumed() <= worst.units_resumed());
                 CHECK(worst.units_resumed() <= static_cast<double>(n) * R);
+                CHECK(bracket.rungs.back().units == R);
+                CHECK(bracket.finished() >= 1);
                 for (std::size_t i = 1; i < bracket.rungs.size(); ++i)
-                    CHECK(bracket.rungs[i].trials <= bracket.rungs[i - 1].trials / eta);
+                    CHECK(bracket.rungs[i].trials <= std::max<std::int64_t>(1, bracket.rungs[i - 1].trials / eta));
             }
 }
 
@@ -177,9 +184,21 @@ TEST_CASE("ASHA: one worker and many train about as much, many are faster and lo
     REQUIRE(many.first_full_s);
     REQUIRE(waits.first_full_s);
     CHECK(*many.first_full_s < *waits.first_full_s * 1.5);
-    plan.trials = 2;  // nobody is ever a third of the first rung
-    plan.method = SearchMethod::asha;
-    CHECK_FALSE(study_search(plan, rough_machine(2), 5, 1, 2).first_full_s);
+    plan.trials = 2;  // nobody is ever a third of the first rung: the better of the two goes on when both have ended it
+    for (SearchMethod const method : {SearchMethod::asha, SearchMethod::successive_halving}) {
+        plan.method = method;
+        SearchStudy const few = study_search(plan, rough_machine(2), 5, 1, 2);
+        CHECK(few.units == 2 + 80);
+        CHECK(few.by_rung == std::vector<double>{2, 1, 1, 1, 1});
+        CHECK(few.first_full_s);
+    }
+    plan.full = 100;  // no power of three
+    plan.trials = 81;
+    for (SearchMethod const method : {SearchMethod::asha, SearchMethod::successive_halving}) {
+        plan.method = method;
+        CHECK(search_cost(plan).finished == 1);
+        CHECK(study_search(plan, rough_machine(9), 20, 1, 2).by_rung.back() >= 1);
+    }
 }
 
 TEST_CASE("with rungs that are always right, halving finds the best of those started") {
