@@ -10,6 +10,8 @@
 
 #include <CLI/App.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -64,9 +66,19 @@ bool gets_nowhere(GoodputCase const& run, Goodput const& expected, TrialOptions 
     return trial.give_up * (expected.approximation.empty() ? std::min(bound, expected.ratio()) : bound) < 1;
 }
 
+/// Injected faults that come after the end of the trial that is shown.
+void remark_on_late_faults(TrialOutcome const& trial, std::vector<InjectedFault> const& injected,
+                           std::vector<std::string>& remarks) {
+    for (InjectedFault const& fault : injected)
+        if (fault.at >= trial.wall)
+            remarks.push_back(fmt::format("--inject {}@{:g} h does not happen: the run ends after {:.4g} h",
+                                          fault.scope ? name_of(*fault.scope) : "spike", fault.at.in(units::hour),
+                                          trial.wall.in(units::hour)));
+}
+
 int goodput(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
-    GoodputSubject const subject = find_goodput_subject(o.goodput);
+    GoodputSubject subject = find_goodput_subject(o.goodput);
     InterruptGuard const interrupt(context);
     StudyOptions options = study_options(o, subject.trial, interrupt.flag());
     ProgressLine progress(context, o.progress ? Progress::always : Progress::on_terminals);
@@ -92,6 +104,7 @@ int goodput(Options const& o, CommandContext& context) {
         TrialOptions trial = options.trial;
         trial.record = TrialOptions::Record::incidents;
         report.timeline = run_trial(subject.run, trial, 0);
+        remark_on_late_faults(*report.timeline, trial.injected, subject.assumptions);
     }
     if (!o.svg.empty() && !hopeless) write_text_file(o.svg, goodput_svg(report));
     switch (format) {

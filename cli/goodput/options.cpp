@@ -6,6 +6,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
+#include "core/spec/named_values.hpp"
 #include "cost_models/goodput/failure_catalog.hpp"
 #include "planner/price_words.hpp"
 
@@ -139,15 +140,21 @@ void set_spikes(GoodputOptions const& o, GoodputSubject& subject) {
                            .duration = positive_time(o.maintenance_duration, "--maintenance-duration")};
 }
 
+/// What can be made to happen.
+constexpr Named<std::optional<FailureScope>> injected_kinds[] = {{FailureScope::process, "process"},
+                                                                 {FailureScope::gpu, "gpu"},
+                                                                 {FailureScope::node, "node"},
+                                                                 {FailureScope::fabric, "fabric"},
+                                                                 {std::nullopt, "spike"}};
+
 /// "node@3h", "spike@2 days".
 InjectedFault injected_fault(std::string const& text) {
     std::size_t const at = text.find('@');
     if (at == std::string::npos)
         throw InputError("--inject: '{}' has no time (such as 'node@3h', 'fabric@2 days' or 'spike@12h')", text);
     std::string const what = text.substr(0, at);
-    InjectedFault fault{.at = parse_quantity<Seconds>(text.substr(at + 1), "--inject")};
-    if (what != "spike") fault.scope = failure_scope_from(what, "--inject");
-    return fault;
+    return {.at = parse_quantity<Seconds>(text.substr(at + 1), "--inject"),
+            .scope = value_in<std::optional<FailureScope>>(injected_kinds, what, "--inject", "fault")};
 }
 
 /// Nodes, price; returns the bandwidth of one accelerator to host memory.

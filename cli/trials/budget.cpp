@@ -126,6 +126,7 @@ void set_time(Options const& o, BudgetReport& report) {
     } else if (o.mfu)
         throw InputError("--mfu: needs --cluster (a share of which peak?)");
     if (o.price) {
+        if (!seconds) throw InputError("--price: how long a trial takes is not said (--trial-time, or --cluster)");
         Sourced<double> const price = given_price(*o.price);
         trial.usd_per_gpu_hour = price.value;
         report.assumptions.push_back(price_assumption(price));

@@ -17,10 +17,9 @@ namespace {
 struct Options {
     std::string tokens, batch = "4M", ramp, warmup_tokens;
     double rate = 0;
-    std::string shape = "cosine", decay = "linear";
+    std::string shape = "cosine", decay;
     std::optional<std::int64_t> warmup_steps;
-    std::optional<double> decay_share;
-    double final_share = 0.1;
+    std::optional<double> decay_share, final_share;
     std::int64_t samples = 20;
     OutputOptions output;
 };
@@ -42,14 +41,43 @@ std::vector<BatchPhase> phases_from(std::string const& text) {
 }
 
 /// "32K:3.2M:12B": from, to, over so many tokens.
-std::vector<BatchPhase> ramp_from(std::string const& text) {
+std::vector<BatchPhase> ramp_from(std::string const& text, double tokens) {
     std::size_t const first = text.find(':');
     std::size_t const second = first == std::string::npos ? first : text.find(':', first + 1);
     if (second == std::string::npos)
         throw InputError("--batch-ramp: '{}' (FIRST:LAST:TOKENS, such as 32K:3.2M:12B)", text);
-    return linear_batch_ramp(count_from(text.substr(0, first), "--batch-ramp"),
-                             count_from(text.substr(first + 1, second - first - 1), "--batch-ramp"),
-                             count_from(text.substr(second + 1), "--batch-ramp"));
+    double const from = count_from(text.substr(0, first), "--batch-ramp");
+    double const to = count_from(text.substr(first + 1, second - first - 1), "--batch-ramp");
+    double const over = count_from(text.substr(second + 1), "--batch-ramp");
+    if (to < from)
+        throw InputError("--batch-ramp: '{}' ends with a smaller batch than it begins with (FIRST:LAST:TOKENS)", text);
+    if (over >= tokens)
+        throw InputError("--batch-ramp: '{}' takes {:g} tokens, the run has {:g} (fewer than those)", text, over,
+                         tokens);
+    try {
+        return linear_batch_ramp(from, to, over);
+    } catch (InputError const& error) {
+        throw InputError("--batch-ramp: '{}': {}", text, error.what());
+    }
+}
+
+/// The shape, and what only some shapes have.
+void read_shape(Options const& o, CalendarSpec& spec) {
+    spec.shape = rate_shape_from(o.shape, "--shape");
+    for (bool const decays : {!o.decay.empty(), o.decay_share.has_value()})
+        if (spec.shape != RateShape::wsd && decays)
+            throw InputError("{}: only wsd has a decay of its own (--shape wsd)",
+                             o.decay.empty() ? "--decay-share" : "--decay");
+    if (spec.shape == RateShape::constant && o.final_share)
+        throw InputError("--final-share: a constant rate ends as it is (--shape cosine, linear or wsd)");
+    if (!o.decay.empty()) spec.decay = decay_shape_from(o.decay, "--decay");
+    auto const read = [](std::optional<double> given, double& share, char const* flag) {
+        if (!given) return;
+        if (!(*given >= 0 && *given <= 1)) throw InputError("{}: {} is out of range (0 to 1)", flag, *given);
+        share = *given;
+    };
+    read(o.decay_share, spec.decay_share, "--decay-share");
+    read(o.final_share, spec.final_share, "--final-share");
 }
 
 CalendarSpec spec_of(Options const& o) {
@@ -57,19 +85,16 @@ CalendarSpec spec_of(Options const& o) {
     spec.tokens = count_from(o.tokens, "--tokens");
     if (!(o.rate > 0 && o.rate <= 1e3)) throw InputError("--lr: {} is no learning rate (above 0, up to 1000)", o.rate);
     spec.peak_rate = o.rate;
-    spec.shape = rate_shape_from(o.shape, "--shape");
-    spec.decay = decay_shape_from(o.decay, "--decay");
-    if (spec.shape != RateShape::wsd && o.decay_share)
-        throw InputError("--decay-share: only wsd has a decay of its own (--shape wsd)");
-    spec.decay_share = o.decay_share.value_or(spec.decay_share);
-    spec.final_share = o.final_share;
-    spec.batches = o.ramp.empty() ? phases_from(o.batch) : ramp_from(o.ramp);
+    read_shape(o, spec);
+    spec.batches = o.ramp.empty() ? phases_from(o.batch) : ramp_from(o.ramp, spec.tokens);
     if (spec.batches.front().batch_tokens > spec.tokens)
         throw InputError("--batch: {:g} tokens per step are more than the {:g} of the run",
                          spec.batches.front().batch_tokens, spec.tokens);
     if (o.warmup_steps && !o.warmup_tokens.empty())
         throw InputError("--warmup-steps: the warm-up is given twice (steps and tokens)");
     if (!o.warmup_tokens.empty()) spec.warmup_tokens = count_from(o.warmup_tokens, "--warmup-tokens");
+    if (spec.warmup_tokens > spec.tokens)
+        throw InputError("--warmup-tokens: {} are more than the {} of the run", o.warmup_tokens, o.tokens);
     if (o.warmup_steps) {
         TrainingCalendar const steps(spec);
         if (*o.warmup_steps < 0 || *o.warmup_steps > steps.steps())

@@ -17,8 +17,6 @@ enum class FailureScope : std::uint8_t {
     fabric,   ///< a switch, a cable, a rack: several nodes at once, so that copies on a neighbour may be gone as well
 };
 std::string_view name_of(FailureScope scope);
-/// @throws InputError with the known names and the nearest one.
-FailureScope failure_scope_from(std::string_view name, std::string_view where);
 
 /// Whether a failure of this scope takes a node away until it is repaired.
 constexpr bool takes_a_node(FailureScope scope) { return scope == FailureScope::gpu || scope == FailureScope::node; }

@@ -128,6 +128,15 @@ TEST_CASE("goodput: a run that fails faster than it saves is answered with exit 
               .code == 1);
 }
 
+TEST_CASE("goodput: a fault that is injected after the end of the run does not happen, and the report says so") {
+    auto const said = [](char const* fault) {
+        return report(small + Arguments{"--only-injected", "--inject", fault}).at("assumptions").dump();
+    };
+    CHECK_THAT(said("node@9000h"), contains("--inject node@9000 h does not happen: the run ends after "));
+    CHECK_THAT(said("spike@9000h"), contains("--inject spike@9000 h does not happen"));
+    CHECK(said("node@3h").find("does not happen") == std::string::npos);
+}
+
 TEST_CASE("goodput: faults that are injected alone have no failure rates, and Muon's bytes are those of the size") {
     Arguments const on{"goodput", "--gpus", "64", "--model", "llama-3.1-8b", "--trials", "2", "--optimizer", "muon"};
     Json const alone = report(on + Arguments{"--inject", "node@3h", "--only-injected"});
@@ -177,6 +186,7 @@ TEST_CASE("goodput refuses what it cannot use in one sentence") {
     check_refused(with + Arguments{"--maintenance-every", "1day"}, "--maintenance-duration");
     check_refused(with + Arguments{"--inject", "node"}, "no time");
     check_refused(with + Arguments{"--inject", "nod@3h"}, "node");
+    check_refused(with + Arguments{"--inject", "foo@3h"}, "known: process, gpu, node, fabric, spike");
     check_refused(with + Arguments{"--inject", "node@soon"}, "--inject");
     check_refused(with + Arguments{"--only-injected"}, "--inject");
     check_refused(with + Arguments{"--trials", "-1"}, "--trials");

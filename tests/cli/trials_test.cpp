@@ -152,6 +152,15 @@ TEST_CASE("trials refuses what it cannot use in one sentence") {
     check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "1", "--batch-ramp", "1M:2M"}, "--batch-ramp");
     check_refused(schedule + Arguments{"--shape", "cosin"}, "cosine");
     check_refused(schedule + Arguments{"--decay-share", "0.2"}, "--decay-share");
+    check_refused(schedule + Arguments{"--decay", "sqrt"}, "--decay: only wsd");
+    check_refused(schedule + Arguments{"--shape", "constant", "--final-share", "0.5"}, "--final-share: a constant");
+    check_refused(schedule + Arguments{"--final-share", "1.5"}, "--final-share: 1.5");
+    check_refused(schedule + Arguments{"--warmup-tokens", "2T"}, "--warmup-tokens: 2T are more than");
+    check_refused({"trials", "schedule", "--tokens", "1T", "--lr", "1", "--batch-ramp", "3.2M:32K:12B"},
+                  "--batch-ramp: '3.2M:32K:12B' ends with a smaller batch");
+    check_refused({"trials", "schedule", "--tokens", "1T", "--lr", "1", "--batch-ramp", "32K:3.2M:12T"},
+                  "--batch-ramp: '32K:3.2M:12T' takes");
+    check_refused(budget + Arguments{"--price", "2"}, "--price: how long a trial takes is not said");
     check_refused(schedule + Arguments{"--warmup-steps", "2000"}, "--warmup-steps");
     check_refused(schedule + Arguments{"--warmup-steps", "5", "--warmup-tokens", "1M"}, "twice");
     check_refused(schedule + Arguments{"--samples", "0"}, "--samples");
