@@ -14,8 +14,4 @@ constexpr Named<FailureScope> scopes[] = {{FailureScope::process, "process"},
 
 std::string_view name_of(FailureScope scope) { return name_in<FailureScope>(scopes, scope); }
 
-FailureScope failure_scope_from(std::string_view name, std::string_view where) {
-    return value_in<FailureScope>(scopes, name, where, "scope of a failure");
-}
-
 }  // namespace sextant

@@ -115,7 +115,7 @@ void RlPlanner::add_reward(RlStep& step, Trainer& trainer) {
         step.phases.rules = question_.reward_time;
         return;
     }
-    TrainerRole const& reward = trainer.role(*question_.reward, step.train_accelerators);
+    TrainerRole const& reward = trainer.role(*question_.reward, step.train_accelerators, RoleHead::scalar);
     if (!reward.report) {
         step.reason = "reward model: " + reward.reason;
         return;
@@ -130,7 +130,8 @@ void RlPlanner::add_reward(RlStep& step, Trainer& trainer) {
 }
 
 TrainerRole const& RlPlanner::critic_role(RlStep const& step, Trainer& trainer) const {
-    return trainer.role(question_.critic ? *question_.critic : question_.policy, step.train_accelerators);
+    return trainer.role(question_.critic ? *question_.critic : question_.policy, step.train_accelerators,
+                        RoleHead::scalar);
 }
 
 std::string RlPlanner::lacks_host_memory(Bytes waiting) const {

@@ -5,11 +5,8 @@
 
 namespace sextant {
 
-TrainerRole const& Trainer::role(ModelSpec const& model, std::int64_t accelerators) {
-    // Files in folders of one name make models of one name.
-    auto const [found, is_new] = roles_.try_emplace({model.name, count_parameters(model).total, accelerators});
-    TrainerRole& role = found->second;
-    if (!is_new) return role;
+TrainerRole Trainer::priced(ModelSpec const& model, std::int64_t accelerators) const {
+    TrainerRole role;
     PlannedStep planned = plan_step(setting_, model, update_, accelerators);
     role.reason = planned.reason;
     role.interrupted = planned.interrupted;
@@ -20,6 +17,21 @@ TrainerRole const& Trainer::role(ModelSpec const& model, std::int64_t accelerato
     role.state = planned.report->estimate.memory.state();
     role.weights = planned.report->estimate.memory.weights;
     role.report = std::move(planned.report);
+    return role;
+}
+
+TrainerRole const& Trainer::role(ModelSpec const& model, std::int64_t accelerators, RoleHead head) {
+    // Files in folders of one name make models of one name.
+    auto const [found, is_new] = roles_.try_emplace({model.name, count_parameters(model).total, accelerators, head});
+    TrainerRole& role = found->second;
+    if (!is_new) return role;
+    if (head == RoleHead::vocabulary) return role = priced(model, accelerators);
+    role = this->role(model, accelerators);
+    if (!role.report) return role;
+    ClosedForm form(model, update_, setting_.cluster, setting_.framework, setting_.constraints.base.precision);
+    PassTimes const spent = spent_on_vocabulary(form, model, update_, setting_, role.report->plan);
+    role.update -= overheads_.training_of(model) * spent.training;
+    role.forward -= overheads_.scoring_of(model) * spent.forward;
     return role;
 }
 
