@@ -374,7 +374,7 @@ PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
 }
 
 CollectiveCurve const& Pricer::curve(CollectiveKind kind, GroupPlacement const& group) {
-    std::array<std::int64_t, 10> const key{static_cast<std::int64_t>(kind),
+    std::array<std::int64_t, 11> const key{static_cast<std::int64_t>(kind),
                                            group.size,
                                            group.ranks_per_domain,
                                            group.stride,
@@ -383,7 +383,8 @@ CollectiveCurve const& Pricer::curve(CollectiveKind kind, GroupPlacement const& 
                                            group.chosen_groups,
                                            group.bridged ? 1 : 0,
                                            group.pipeline,
-                                           group.slice};
+                                           group.slice,
+                                           group.beside};
     auto const [found, is_new] = curves_.try_emplace(key);
     if (is_new) found->second = collective_curve(cluster_, kind, group);
     return found->second;

@@ -143,7 +143,7 @@ private:
     FrameworkTiming const& framework_;
     KeptFormats formats_;
     KeptGradients gradients_;
-    std::map<std::array<std::int64_t, 10>, CollectiveCurve> curves_;
+    std::map<std::array<std::int64_t, 11>, CollectiveCurve> curves_;
     std::map<std::array<std::int64_t, 7>, Product> products_;
 };
 

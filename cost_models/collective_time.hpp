@@ -17,6 +17,8 @@ struct GroupPlacement {
     std::int64_t domains = 1;
     std::int64_t fewest = 0;  ///< ranks of the domain that has the fewest; 0: as many as the others
     std::int64_t stride = 1;
+    /// Groups like this one that lie across it and are at work with it; 0: as many as fit between its ranks, `stride`.
+    std::int64_t beside = 0;
     std::int64_t copies = 1;  ///< see `Collective`, as the next two
     std::int64_t expert_groups = 1;
     std::int64_t chosen_groups = 1;
@@ -26,6 +28,8 @@ struct GroupPlacement {
     std::int64_t slice = 0;  ///< of a torus: chips of the job, which gets the slice that holds them; 0: all of it
     /// NICs of the domain that has the fewest, which all that goes around has to pass.
     [[nodiscard]] std::int64_t entries() const { return fewest > 0 ? fewest : ranks_per_domain; }
+    /// Groups at work that share what joins the parts of this one, itself among them.
+    [[nodiscard]] std::int64_t at_work() const { return beside > 0 ? beside : stride; }
 };
 
 /// Ranks r, r + stride, ... of a cluster with `domain_size` accelerators per domain; groups start at a domain's

@@ -31,12 +31,12 @@ struct Terms {
 };
 
 /// Two under one switch and four under one socket have the rate of that, others what joins the sockets. Groups of ranks
-/// that are not neighbours lie across one another, and what joins their parts is shared by as many as the stride.
+/// that are not neighbours lie across one another, and what joins their parts is shared by those at work.
 double reached_of_pcie(NcclMachine const& machine, GroupPlacement const& group, ScaleUpConstants const& up) {
     std::int64_t const last = (group.ranks_per_domain - 1) * group.stride;
     if (last <= 1) return up.pair_gain;
     double const joined = last < 4 ? up.quad_gain : 1;
-    return std::min(up.pair_gain, joined * std::min(1.0, machine.crossing / static_cast<double>(group.stride)));
+    return std::min(up.pair_gain, joined * std::min(1.0, machine.crossing / static_cast<double>(group.at_work())));
 }
 
 /// In an all-to-all n / 2 ranks send n / 2 of their n - 1 parts to the other half: where it was measured, so much goes
@@ -240,17 +240,29 @@ double share_outside(GroupPlacement const& group) {
     return group.copies <= 1 ? outside : outside * distinct_share(group, group.domains);
 }
 
+namespace {
+
+/// Where so many ranks, neighbours of each other, send out of a pod: of the NICs of a rail those that do.
+double share_of_neighbours(NcclMachine const& machine, std::int64_t ranks) {
+    double const on_a_rail = std::ceil(static_cast<double>(ranks) / static_cast<double>(machine.domain_size));
+    return std::min(1.0, on_a_rail / static_cast<double>(machine.pod_domains));
+}
+
+}  // namespace
+
 double share_beyond_pod(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group) {
     if (machine.pod_domains == 0) return 0;
-    auto const pod = static_cast<double>(machine.pod_domains);
+    std::int64_t const pod_size = machine.pod_domains * machine.domain_size;
     if (group.pipeline > 0) {
-        if (group.pipeline * group.stride <= machine.pod_domains * machine.domain_size) return 0;
+        if (group.pipeline * group.stride <= pod_size) return 0;
         // The two copies of a stage are as far from either end: in two pods, but for those of the one in the middle.
         if (kind != CollectiveKind::send_receive) return 1;
         // Wherever stages begin, as many ranks at the end of a pod send out of it as a stage has.
-        return std::min(1.0,
-                        std::ceil(static_cast<double>(group.stride) / static_cast<double>(machine.domain_size)) / pod);
+        return share_of_neighbours(machine, group.stride);
     }
+    // Fewer groups than lie between two of their ranks: two blocks of neighbours, each with a rank of every group.
+    if (group.size == 2 && group.beside > 0)
+        return group.stride + group.beside <= pod_size ? 0 : share_of_neighbours(machine, group.beside);
     std::int64_t const spacing = std::max<std::int64_t>(1, group.stride * group.ranks_per_domain / machine.domain_size);
     if ((group.domains - 1) * spacing < machine.pod_domains) return 0;
     auto const in_pod = static_cast<double>(std::max<std::int64_t>(1, machine.pod_domains / spacing));

@@ -67,7 +67,7 @@ double share_outside(GroupPlacement const& group);
 /// Of what the NICs of a group send, the share that leaves their pod when every group of this kind is at work: 0 where
 /// the group fits into one. A ring, and as nearly a tree, enters and leaves a pod once, however many of the group's
 /// domains lie in it; an all-to-all leaves for all others. Of a pipeline whose stages are smaller than a pod one stage
-/// sends out of each.
+/// sends out of each; of pairs fewer than lie between their two ranks (`beside`) those there are.
 double share_beyond_pod(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group);
 /// By what the uplinks of the pods divide the NIC rate of a rank then; 1 where they carry it all.
 double pod_slowdown(double oversubscription, double beyond_pod);

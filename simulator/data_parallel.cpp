@@ -72,11 +72,24 @@ Seconds exchange_of_copies(StageLoad const& load, ParallelPlan const& plan, Data
            time(load.parameters.expert, expert_shards(plan), std::max(1.0, load.moe_layers));
 }
 
-/// One rank of the first stage of a pipeline, and its like of the last: in one domain where all of it is.
+/// One rank of the first stage of a pipeline, and its like of the last: in one domain where all of it is. So many pairs
+/// are at work as a stage has ranks; what lies between the two stages is not.
 GroupPlacement ends_of_pipeline(ParallelPlan const& plan, ClusterSpec const& cluster) {
     std::int64_t const stage = plan.tp * plan.cp * plan.dp;
     bool const inside = stage * plan.pp <= cluster.domain_size;
-    return {.size = 2, .ranks_per_domain = inside ? 2 : 1, .domains = inside ? 1 : 2, .stride = stage * (plan.pp - 1)};
+    return {.size = 2,
+            .ranks_per_domain = inside ? 2 : 1,
+            .domains = inside ? 1 : 2,
+            .stride = stage * (plan.pp - 1),
+            .beside = stage};
+}
+
+/// One rank of a stage of a pipeline that runs both ways, and that of the stage's copy: of every pair of places one
+/// such pair per rank of a stage.
+GroupPlacement copies_of_stage(ParallelPlan const& plan, ClusterSpec const& cluster) {
+    GroupPlacement copies = place(GroupKind::pipeline, plan, cluster);
+    copies.beside = copies.stride * (plan.pp / 2);
+    return copies;
 }
 
 /// Of a group whose first `shard` ranks, and each as many after them, share what ZeRO splits.
@@ -108,7 +121,7 @@ DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer
     if (plan.expert_dp() > 1)
         curves.expert = group_curves(place(GroupKind::expert_data, plan, cluster), expert_shards(plan), pricer);
     if (traits_of(plan.schedule).parameter_copies() > 1)
-        curves.copies = &pricer.curve(CollectiveKind::all_reduce, place(GroupKind::pipeline, plan, cluster));
+        curves.copies = &pricer.curve(CollectiveKind::all_reduce, copies_of_stage(plan, cluster));
     if (plan.pp > 1) curves.ends = &pricer.curve(CollectiveKind::all_reduce, ends_of_pipeline(plan, cluster));
     return curves;
 }

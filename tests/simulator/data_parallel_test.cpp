@@ -74,6 +74,38 @@ TEST_CASE("data_parallel_time: gradients of an embedding that both ends hold are
           time_of(load_of(1e9, 32), {.dp = 4, .tp = 8}, machine, two_bytes()).exposed);
 }
 
+TEST_CASE("data_parallel_time: both ends of a pipeline share no link with the stages between them", "[INV-24]") {
+    ClusterSpec machine = find_cluster("rtx-4090-box", "test");
+    StageLoad load = load_of(1e9, 32);
+    load.shared_embedding = 2e8;
+    Bytes const bytes = 2.0 * 2e8 * units::B;
+    auto const added = [&](ParallelPlan const& plan) {
+        return time_of(load, plan, machine, two_bytes()).exposed -
+               time_of(load_of(1e9, 32), plan, machine, two_bytes()).exposed;
+    };
+    auto const of_ring = [&](std::int64_t ranks) {
+        // Two steps of half of the bytes, against 2 (n - 1) of an nth.
+        auto const n = static_cast<double>(ranks);
+        return n / (2 * (n - 1)) *
+               collective_curve(machine, CollectiveKind::all_reduce, place_group(ranks, 1, 8)).time(bytes);
+    };
+    for (std::int64_t const pp : {2, 4, 8}) {
+        CAPTURE(pp);
+        CHECK(added({.pp = pp}).base() == Approx(of_ring(pp).base()).epsilon(0.05));
+    }
+    // Two pairs, not six groups.
+    CHECK(added({.tp = 2, .pp = 4}).base() == Approx(2 * added({.pp = 8}).base()).epsilon(0.05));
+
+    machine = cluster();
+    machine.scale_out->pod_domains = 8;
+    Seconds const even = added({.tp = 8, .pp = 16});
+    machine.scale_out->oversubscription = known(8.0);
+    CHECK(added({.tp = 8, .pp = 16}).base() == Approx(even.base()));  // one of a pod's eight NICs of a rail sends
+    CHECK(added({.dp = 2, .tp = 8, .pp = 16}).base() == Approx(2 * even.base()).epsilon(0.02));
+    machine.scale_out->oversubscription = known(1.0);
+    CHECK(added({.dp = 2, .tp = 8, .pp = 16}).base() == Approx(even.base()));
+}
+
 TEST_CASE("data_parallel_time: without overlap ZeRO 0 waits for an all-reduce per layer", "[INV-24]") {
     ClusterSpec const machine = cluster();
     ParallelPlan const plan{.dp = 64};
