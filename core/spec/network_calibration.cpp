@@ -70,7 +70,7 @@ void set_efficiencies(auto& network, auto const& section, NetworkModel::Part& pa
     bool const assumed = section.is_assumed("exchange");
     if (is_known(network.all_to_all_efficiency) && (by_class || assumed)) return;
     set(network.all_to_all_efficiency, section.constants.exchange, "exchange");
-    part.exchange_is_assumed = assumed;
+    part.exchange_is_assumed = assumed || by_class;
 }
 
 /// What a class says of reductions in the switch gives way to the cluster file's bus bandwidth of a whole domain, where

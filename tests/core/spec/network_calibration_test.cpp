@@ -231,6 +231,18 @@ TEST_CASE("network model: what is known of exchanges goes before a calibration t
         CHECK(find_cluster(name, "test").scale_out->all_to_all_efficiency.value == 0.92);
 }
 
+TEST_CASE("network model: what other machines of the class reach in exchanges between domains is assumed") {
+    auto const is_assumed = [](char const* name) {
+        return find_cluster(name, "test").network_model->out_part.exchange_is_assumed;
+    };
+    REQUIRE_FALSE(shipped("class-infiniband").scale_out->is_assumed("exchange"));
+    for (char const* name : {"h200-sxm", "h20", "a100-pcie"})
+        CHECK(is_assumed(name));
+    CHECK(is_assumed("h100-sxm"));        // rows of its own, none of them of exchanges
+    CHECK_FALSE(is_assumed("b200-sxm"));  // two nodes of it were measured
+    CHECK_FALSE(is_assumed("mi300x"));    // its cluster file says it
+}
+
 TEST_CASE("network model: a known bus bandwidth of the switch is that of a whole domain when only the class is known") {
     for (Basis const basis : {Basis::measured, Basis::fitted, Basis::assumed}) {
         ClusterSpec mine = fixtures::cluster();
