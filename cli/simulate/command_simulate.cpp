@@ -97,7 +97,7 @@ std::vector<std::string> notes_of(Options const& o, PlanSimulation const& run, S
         notes.push_back(
             fmt::format("others use {:.0f} % of the scale-out network", 100 * request.engine.other_traffic));
     auto const& out = subject.cluster.scale_out;
-    if (out && out->oversubscription.value > 1 && run.folding == Folding::folded)
+    if (out && out->pod_domains > 0 && out->oversubscription.value > 1 && run.folding == Folding::folded)
         notes.push_back(
             fmt::format("above the leaf switches (oversubscription {}) every folded rank has its static share",
                         out->oversubscription.value));

@@ -105,6 +105,18 @@ void visit_latencies(ClusterSpec& cluster, Visit& visit) {
 }
 
 template <class Visit>
+void visit_pods(ScaleOutNetwork& out, Visit& visit) {
+    Sourced<std::int64_t> pod{out.pod_domains, Basis::datasheet, "pod_domains"};
+    visit({{"scale_out.pod_domains", "pod_domains"}}, pod, {.least = 0, .most = 1e6});
+    out.pod_domains = pod.value;
+    if (out.pod_domains > 0)
+        visit({{"scale_out.oversubscription", "oversubscription"}}, out.oversubscription, {.least = 1, .most = 1000});
+    else
+        visit.needs({{"scale_out.oversubscription", "oversubscription"}},
+                    "this cluster has no pods that uplinks would join (pod_domains=8 gives it pods of 8 nodes)");
+}
+
+template <class Visit>
 void visit_network(ClusterSpec& cluster, Visit& visit) {
     ScaleUpNetwork& up = cluster.scale_up;
     visit({{"scale_up.bandwidth", "intra_node_bandwidth"}}, up.bandwidth);
@@ -120,7 +132,7 @@ void visit_network(ClusterSpec& cluster, Visit& visit) {
         visit({{"scale_out.bandwidth", "inter_node_bandwidth"}}, out.bandwidth);
         visit({{"scale_out.ring_efficiency"}}, out.ring_efficiency, share_range);
         visit({{"scale_out.all_to_all_efficiency"}}, out.all_to_all_efficiency, share_range);
-        visit({{"scale_out.oversubscription", "oversubscription"}}, out.oversubscription, {.least = 1, .most = 1000});
+        visit_pods(out, visit);
     }
     constexpr ChangeRange latency{.least = 0, .most = 1};
     if (cluster.network_model) {

@@ -168,6 +168,9 @@ ScaleOutNetwork read_scale_out(ObjectReader in) {
         network.oversubscription = {1, Basis::assumed, "the file gives none; full bisection"};
     }
     network.pod_domains = count_between(in, "pod_domains", 0, 0, most_accelerators);
+    if (network.oversubscription.value > 1 && network.pod_domains == 0)
+        throw InputError("{}: is {:g} without pods (add \"pod_domains\": the domains whose NICs share a pod's uplinks)",
+                         in.path_to("oversubscription"), network.oversubscription.value);
     in.finish();
     return network;
 }

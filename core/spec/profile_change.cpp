@@ -72,11 +72,11 @@ T from_base(double base) {
 }
 
 template <class T>
-T read_value(std::string_view value, std::string_view where) {
+double read_base(std::string_view value, std::string_view where) {
     if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::int64_t>)
-        return from_base<T>(number_of(value, where));
+        return number_of(value, where);
     else
-        return parse_quantity<T>(value, where);
+        return parse_quantity<T>(value, where).base();
 }
 
 /// Puts one change to every value that is shown to it under its key.
@@ -95,7 +95,7 @@ public:
         found_ = true;
         if (change_.key == names.several) require_factor("several values");
         double const before = base_of(value.value);
-        double const after = factor_ ? before * *factor_ : base_of(read_value<T>(change_.value, where_));
+        double const after = factor_ ? before * *factor_ : read_base<T>(change_.value, where_);
         bool const whole = !std::is_same_v<T, std::int64_t> || after == std::floor(after);
         if (!(after >= range.least && after <= range.most) || !whole)
             throw InputError("{}: '{}' makes it {:g} ({})", where_, change_.value, after,
@@ -132,6 +132,8 @@ public:
     void unused(ChangeNames const& names, std::string_view why) const {
         if (names.has(change_.key)) throw InputError("{}: {}", where_, why);
     }
+    /// The same as long as another value is as it is.
+    void needs(ChangeNames const& names, std::string_view why) const { unused(names, why); }
 
     [[nodiscard]] bool found() const { return found_; }
     [[noreturn]] void refuse_unknown(std::vector<std::string> const& known) const {
@@ -172,6 +174,9 @@ public:
         if (framework.releases) names_.emplace_back(release_key);
     }
     void unused(ChangeNames const& /*names*/, std::string_view /*why*/) {}
+    void needs(ChangeNames const& names, std::string_view /*why*/) {
+        names_.insert(names_.end(), names.one.begin(), names.one.end());
+    }
     std::vector<std::string> take() {
         std::vector<std::string> unique;
         for (std::string& name : names_)
@@ -270,9 +275,15 @@ void apply_changes(ClusterSpec& cluster, std::vector<ProfileChange> const& chang
         name += fmt::format(":{}={}", change.key, change.value);
     }
     attach_calibrations(cluster, calibrations, fmt::format("{}: {}: {}", where, cluster.name, calibration_key));
-    cluster.name = std::move(name);
+    cluster.name = name;
+    for (ProfileChange const& change : others)
+        name += fmt::format(":{}={}", change.key, change.value);
+    // Pods before the uplinks that join them, in whatever order they are given.
+    std::stable_partition(others.begin(), others.end(),
+                          [](ProfileChange const& change) { return change.key.ends_with("pod_domains"); });
     ClusterSpec const before = cluster;
     apply_all(cluster, others, where, all_of_cluster);
+    cluster.name = std::move(name);
     mark_as_changed(cluster, before);
 }
 void apply_changes(FrameworkProfile& framework, std::vector<ProfileChange> const& changes, std::string_view where) {

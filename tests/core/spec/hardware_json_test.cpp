@@ -148,6 +148,7 @@ TEST_CASE("read_cluster refuses bad values with the key and what is allowed") {
     refused("infiniband", "infinibond", "did you mean 'infiniband'");
     refused("\"400 Gbit/s\"", "\"400 Gbit/s\", \"topology\": \"dragonfly+\"", "did you mean 'dragonfly'?");
     refused("\"400 Gbit/s\"", "\"400 Gbit/s\", \"topologie\": \"dragonfly\"", "did you mean 'topology'?");
+    refused("\"400 Gbit/s\"", "\"400 Gbit/s\", \"oversubscription\": 2", "add \"pod_domains\"");
     refused("\"domain_size\": 8", "\"domain_size\": 0", "between 1 and");
     refused("\"domain_size\": 8", "\"domain_size\": 1e15", "between 1 and");
     refused("\"domain_size\": 8", "\"domain_size\": 8.5", "a whole number is expected");

@@ -94,13 +94,28 @@ TEST_CASE("a change of one leaves every other value as it is") {
     // INV: keys are independent.
     for (std::string const& key : changeable_keys(find_cluster("h100-sxm", "test"))) {
         INFO(key);
-        ClusterSpec const same = changed(key + "=x1");
+        ClusterSpec const same = changed("pod_domains=8:" + key + "=x1");
         ClusterSpec const plain = find_cluster("h100-sxm", "test");
         CHECK(same.scale_up.bandwidth.value == plain.scale_up.bandwidth.value);
         CHECK(same.accelerator.memory_bandwidth.value == plain.accelerator.memory_bandwidth.value);
         CHECK(same.domain_size == plain.domain_size);
         CHECK(same.host_memory.value == plain.host_memory.value);
     }
+}
+
+TEST_CASE("an oversubscription counts where there are pods, and is refused where there are none") {
+    for (char const* change : {"pod_domains=8:oversubscription=4", "oversubscription=4:scale_out.pod_domains=8"}) {
+        ClusterSpec const pods = changed(change);
+        CHECK(pods.scale_out->pod_domains == 8);
+        CHECK(pods.scale_out->oversubscription.value == 4);
+        CHECK(pods.name == std::string("h100-sxm:") + change);
+    }
+    CHECK_THROWS_WITH(changed("oversubscription=4"), contains("no pods") && contains("pod_domains=8"));
+    CHECK_THROWS_WITH(changed("pod_domains=0:oversubscription=4"), contains("no pods"));
+    CHECK_THROWS_WITH(changed("pod_domains=1.5"), contains("a whole number"));
+    auto const keys = changeable_keys(find_cluster("h100-sxm", "test"));
+    for (char const* key : {"oversubscription", "pod_domains"})
+        CHECK(std::find(keys.begin(), keys.end(), key) != keys.end());
 }
 
 TEST_CASE("constants of a framework change in every entry of its timing") {
