@@ -30,10 +30,18 @@ struct Terms {
     Seconds added;
 };
 
+/// Place of the last rank in a domain of which the group has the first. Of a pipeline in one domain all of it counts:
+/// it runs at the pace of the pair that has the least between it.
+std::int64_t last_place(NcclMachine const& machine, GroupPlacement const& group) {
+    if (group.pipeline > 1 && group.domains == 1)
+        return std::min(group.pipeline * group.stride, machine.domain_size) - 1;
+    return (group.ranks_per_domain - 1) * group.stride;
+}
+
 /// Two under one switch and four under one socket have the rate of that, others what joins the sockets. Groups of ranks
 /// that are not neighbours lie across one another, and what joins their parts is shared by those at work.
 double reached_of_pcie(NcclMachine const& machine, GroupPlacement const& group, ScaleUpConstants const& up) {
-    std::int64_t const last = (group.ranks_per_domain - 1) * group.stride;
+    std::int64_t const last = last_place(machine, group);
     if (last <= 1) return up.pair_gain;
     double const joined = last < 4 ? up.quad_gain : 1;
     return std::min(up.pair_gain, joined * std::min(1.0, machine.crossing / static_cast<double>(group.at_work())));

@@ -246,6 +246,40 @@ TEST_CASE("nccl_curve: groups across one another share what joins the halves of 
     CHECK(rate(2, 2) == Approx(node * 4));  // no more than a rank's own link
 }
 
+TEST_CASE("nccl_curve: pairs at work alone have to themselves what joins the halves of a PCIe node") {
+    NcclMachine const m = pcie_machine();
+    ScaleUpConstants const up = pcie_up();
+    auto const rate = [&](std::int64_t stride, std::int64_t beside) {
+        GroupPlacement group = place_group(2, stride, 8);
+        group.ranks_per_domain = 2;
+        group.domains = 1;
+        group.beside = beside;
+        return 1 / nccl_curve(m, CollectiveKind::all_reduce, group, up, nullptr).asymptotic_slope().base();
+    };
+    double const node = rate(4, 1);
+    CHECK(rate(7, 1) == Approx(node));  // the first and the last of eight
+    CHECK(rate(6, 2) == Approx(node / 2));
+    CHECK(rate(3, 1) == Approx(2 * node));  // of a quad
+    CHECK(rate(4, 0) == Approx(node / 4));  // as many as the stride
+}
+
+TEST_CASE("nccl_curve: a pipeline over PCIe has the pace of the neighbours that are joined worst") {
+    NcclMachine const m = pcie_machine();
+    ScaleUpConstants const up = pcie_up();
+    auto const rate = [&](std::int64_t stages, std::int64_t stride) {
+        GroupPlacement const group{
+            .size = 2, .ranks_per_domain = 2, .domains = 1, .stride = stride, .pipeline = stages};
+        return 1 / nccl_curve(m, CollectiveKind::send_receive, group, up, nullptr).asymptotic_slope().base();
+    };
+    double const under_switch = rate(2, 1);
+    CHECK(rate(3, 1) == Approx(under_switch / 2));
+    CHECK(rate(4, 1) == Approx(under_switch / 2));
+    CHECK(rate(5, 1) == Approx(under_switch / 4));
+    CHECK(rate(8, 1) == Approx(under_switch / 4));
+    CHECK(rate(2, 2) == Approx(under_switch / 4));  // two sends at a time between the switches of a socket
+    CHECK(rate(4, 2) == Approx(under_switch / 8));  // and between the sockets
+}
+
 TEST_CASE("nccl_curve: paths over the nodes of a mesh have more of its links than rings in one") {
     NcclMachine m = machine();
     m.kind = ScaleUpKind::mesh;
