@@ -80,14 +80,13 @@ bool is_larger_than_measured(NetworkModel const& model, CollectiveKind kind, Gro
 
 namespace {
 
-TimeFactors by_size(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
-    CalibrationRange range = range_of(model, kind, group);
-    if (range == CalibrationRange::inside && is_larger_than_measured(model, kind, group, bytes))
-        range = CalibrationRange::outside;
+enum class Crossing { inside_domains, between_domains };
+
+TimeFactors by_size(NetworkModel const& model, CalibrationRange range, Crossing crossing, Bytes bytes) {
     NetworkInterval const* best = nullptr;
     TimeFactors widest{};
     for (NetworkInterval const& i : model.intervals) {
-        if (i.between_domains != (group.domains > 1)) continue;
+        if (i.between_domains != (crossing == Crossing::between_domains)) continue;
         widest = {std::min(widest.low, i.low), std::max(widest.high, i.high)};
         if (i.range == range && i.from <= bytes && (best == nullptr || i.from > best->from)) best = &i;
     }
@@ -100,15 +99,35 @@ TimeFactors by_size(NetworkModel const& model, CollectiveKind kind, GroupPlaceme
 /// other 0.97. The bands of sizes are of other collectives; where 0.48 is assumed, half of the time is as likely.
 constexpr double least_of_assumed_exchange = 0.5;
 
+CalibrationRange range_at(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
+    CalibrationRange const range = range_of(model, kind, group);
+    bool const is_beyond = range == CalibrationRange::inside && is_larger_than_measured(model, kind, group, bytes);
+    return is_beyond ? CalibrationRange::outside : range;
+}
+
 }  // namespace
 
-TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
+TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes,
+                        double inside) {
     if (group.bridged) return assumed_collective_factors;
-    TimeFactors factors = by_size(model, kind, group, bytes);
+    CalibrationRange const range = range_at(model, kind, group, bytes);
+    TimeFactors factors =
+        by_size(model, range, group.domains > 1 ? Crossing::between_domains : Crossing::inside_domains, bytes);
+    bool const says_nothing_of_links = model.up_part.basis == Basis::assumed && range != CalibrationRange::inside;
+    if (group.domains > 1 && group.ranks_per_domain > 1 && says_nothing_of_links) {
+        TimeFactors const of_links = by_size(model, model.up_part.range, Crossing::inside_domains, bytes);
+        factors.high = std::max(factors.high, inside * of_links.high);
+        if (inside >= 1) factors.low = std::min(factors.low, of_links.low);
+    }
     if (kind == CollectiveKind::all_to_all && group.domains > 1 && model.out_part.exchange_is_assumed &&
         !has_correction(model.corrections, kind, group))
         factors.low = std::min(factors.low, least_of_assumed_exchange);
     return factors;
+}
+
+TimeFactors interval_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
+    if (!cluster.network_model) return assumed_collective_factors;
+    return interval_of(*cluster.network_model, kind, group, bytes, network_shares(cluster, kind, group).scale_up);
 }
 
 }  // namespace sextant

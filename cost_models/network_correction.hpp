@@ -40,6 +40,11 @@ inline constexpr TimeFactors assumed_collective_factors{.low = 0.5, .high = 2};
 
 /// That of the range and size; where the model has none for the range, the widest it has; where it has none at all,
 /// and on bridges of pairs, `assumed`: half and twice. Exchanges between domains that nobody measured may take half.
-TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes);
+/// `inside`: what large sizes take on the links inside the domains, as a share of their time. Where only the class of
+/// these links is known and the arrangement was not measured, their own interval counts for that share.
+TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes,
+                        double inside = 0);
+/// The same with that share as this cluster has it; `assumed` where it has no model.
+TimeFactors interval_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group, Bytes bytes);
 
 }  // namespace sextant

@@ -87,8 +87,7 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
     for (Bytes const bytes : report.sizes) {
         report.closed_form.push_back(curve.time(bytes));
         report.jump.push_back(model != nullptr ? jump_factor(*model, kind, group, bytes) : 1);
-        report.interval.push_back(model != nullptr ? interval_of(*model, kind, group, bytes)
-                                                   : assumed_collective_factors);
+        report.interval.push_back(interval_of(cluster, kind, group, bytes));
     }
     report.basis = group.bridged      ? "assumed: no measurements of links that a pair has to itself"
                    : model != nullptr ? range_words(range_of(*model, kind, group))

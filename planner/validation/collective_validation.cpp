@@ -123,7 +123,7 @@ ScoredRow CollectivePredictor::predict(RowCells const& cells) {
         p.assumptions = machine->assumptions;
         if (is_reduce(row.collective)) p.assumptions.emplace_back("reduce as long as a broadcast");
         if (auto const& model = machine->cluster.network_model) {
-            TimeFactors const factors = interval_of(*model, kind, machine->group, row.bytes);
+            TimeFactors const factors = interval_of(machine->cluster, kind, machine->group, row.bytes);
             p.interval = {.low = factors.low, .high = factors.high};
             if (range_of(*model, kind, machine->group) == CalibrationRange::by_class)
                 p.assumptions.emplace_back("constants of collectives by class: " +

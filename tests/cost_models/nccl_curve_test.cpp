@@ -445,6 +445,34 @@ TEST_CASE("interval_of: exchanges between domains that nobody measured may take 
     CHECK(factors(exchange, 32).low == 0.8);
 }
 
+TEST_CASE("interval_of: a group over domains is as uncertain as the links inside them as far as these bound it") {
+    NetworkModel model;
+    model.intervals = {
+        {.range = CalibrationRange::by_class, .between_domains = false, .from = {}, .low = 0.7, .high = 2.6},
+        {.range = CalibrationRange::by_class, .between_domains = true, .from = {}, .low = 0.9, .high = 1.6}};
+    auto const factors = [&](std::int64_t ranks, std::int64_t stride, double inside) {
+        return interval_of(model, CollectiveKind::all_reduce, place_group(ranks, stride, 8), 1 * units::GiB, inside);
+    };
+    CHECK(factors(16, 1, 1).low == 0.7);
+    CHECK(factors(16, 1, 1).high == 2.6);
+    CHECK(factors(16, 1, 0.75).low == 0.9);
+    CHECK(factors(16, 1, 0.75).high == Approx(0.75 * 2.6));
+    CHECK(factors(16, 1, 0.5).high == 1.6);
+    CHECK(factors(16, 8, 1).high == 1.6);  // none of it stays inside
+    model.up_part.basis = Basis::fitted;
+    CHECK(factors(16, 1, 1).high == 1.6);
+    // Staged through the host inside a node as between two.
+    auto const shipped = [](char const* name, std::int64_t ranks) {
+        ClusterSpec const machine = find_cluster(name, "test");
+        return interval_of(machine, CollectiveKind::all_reduce, place_group(ranks, 1, machine), 1 * units::GiB);
+    };
+    for (std::int64_t const ranks : {16, 64}) {
+        CHECK(shipped("a100-pcie", ranks).low <= shipped("a100-pcie", 8).low);
+        CHECK(shipped("a100-pcie", ranks).high >= shipped("a100-pcie", 8).high);
+    }
+    CHECK(shipped("perlmutter", 16).high < shipped("perlmutter", 4).high);  // its NICs are a sixth of its links
+}
+
 TEST_CASE("interval_of: the band of the range and size, else the widest") {
     NetworkModel model;
     model.up_part.range = CalibrationRange::outside;
