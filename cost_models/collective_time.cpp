@@ -90,6 +90,30 @@ CollectiveCurve all_to_all_curve(ClusterSpec const& cluster, GroupPlacement cons
     return curve;
 }
 
+double plain_levels(Fabric const& f) { return f.domains > 1 ? std::log2(f.domains) : 0; }
+
+/// What reaches every rank in a logarithmic number of steps between domains, `rounds` times.
+void add_plain_trees(CollectiveCurve& curve, ClusterSpec const& cluster, GroupPlacement const& group, Fabric const& f,
+                     double rounds, SecondsPerByte ring_slope) {
+    // Trees and their like (PAT).
+    Seconds const between = plain_levels(f) * f.hop_out;
+    curve.add(f.base + rounds * ((f.m - 1) * f.hop_up + between), ring_slope / tree_bandwidth_fraction);
+    if (cluster.scale_up.kind != ScaleUpKind::torus || f.domains == 1) return;
+    // Within each slice on its torus, then between them.
+    GroupPlacement const inside{.size = group.ranks_per_domain,
+                                .ranks_per_domain = group.ranks_per_domain,
+                                .domains = 1,
+                                .stride = group.stride};
+    curve.add(f.base + rounds * (hops_of_torus(cluster, inside) * f.hop_up + between), ring_slope);
+}
+
+CollectiveCurve broadcast_curve(ClusterSpec const& cluster, GroupPlacement const& group, Fabric const& f) {
+    CollectiveCurve curve;
+    curve.add(f.base + (f.n - f.domains) * f.hop_up + (f.domains - 1) * f.hop_out, 1 / f.ring);
+    add_plain_trees(curve, cluster, group, f, 1, 1 / f.ring);
+    return curve;
+}
+
 CollectiveCurve ring_and_tree_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group,
                                     Fabric const& f) {
     CollectiveCurve curve;
@@ -98,23 +122,12 @@ CollectiveCurve ring_and_tree_curve(ClusterSpec const& cluster, CollectiveKind k
     double const inter = rounds * (f.domains - 1);
     SecondsPerByte const ring_slope = steps / f.n / f.ring;
     curve.add(f.base + (steps - inter) * f.hop_up + inter * f.hop_out, ring_slope);
-    // Trees and their like (PAT) reach every rank in a logarithmic number of steps.
-    double const levels = f.domains > 1 ? std::log2(f.domains) : 0;
-    curve.add(f.base + rounds * ((f.m - 1) * f.hop_up + levels * f.hop_out), ring_slope / tree_bandwidth_fraction);
-    if (cluster.scale_up.kind == ScaleUpKind::torus && f.domains > 1) {
-        // Within each slice on its torus, then between them.
-        GroupPlacement const inside{.size = group.ranks_per_domain,
-                                    .ranks_per_domain = group.ranks_per_domain,
-                                    .domains = 1,
-                                    .stride = group.stride};
-        double const hops = hops_of_torus(cluster, inside);
-        curve.add(f.base + rounds * (hops * f.hop_up + levels * f.hop_out), ring_slope);
-    }
+    add_plain_trees(curve, cluster, group, f, rounds, ring_slope);
     auto const& in_network = cluster.scale_up.in_network_reduction_efficiency;
     if (kind == CollectiveKind::all_reduce && in_network && f.m > 2) {
         BytesPerSecond rate = cluster.scale_up.bandwidth.value * in_network->value;
         if (f.domains > 1) rate = std::min(rate, f.entries * f.out);
-        curve.add(f.base + 2 * levels * f.hop_out + 2 * f.hop_up, steps / f.n / rate);
+        curve.add(f.base + 2 * plain_levels(f) * f.hop_out + 2 * f.hop_up, steps / f.n / rate);
     }
     if (kind == CollectiveKind::all_reduce && f.domains > 1 && cluster.scale_out->in_network_reduction_efficiency) {
         // In the switches between domains: what a domain has goes out once, and what a rank has up and down its links.
@@ -220,11 +233,7 @@ CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind
             curve.add(group.domains > 1 ? f.hop_out : f.hop_up, 1 / rate);
             return curve;
         }
-        case CollectiveKind::broadcast: {
-            CollectiveCurve curve;
-            curve.add(f.base + (f.n - f.domains) * f.hop_up + (f.domains - 1) * f.hop_out, 1 / f.ring);
-            return curve;
-        }
+        case CollectiveKind::broadcast: return broadcast_curve(cluster, group, f);
         default: return ring_and_tree_curve(cluster, kind, group, f);
     }
 }

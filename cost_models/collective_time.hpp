@@ -84,9 +84,11 @@ BytesPerSecond pair_rate(ClusterSpec const& cluster);
 /// the corrections of its calibration. Any other, the plain model, with n ranks on N domains, m per domain, S the
 /// nccl-tests size:
 /// - ring: latency base + (steps - inter) hop_up + inter hop_out, steps n - 1 (all-reduce 2 (n - 1)), inter N - 1
-///   (2 (N - 1)); slope (steps / n) / min(ring rate of the domain, m NIC rates): every rank of a domain drives its own
-///   NIC.
-/// - tree (all-reduce over domains): base + 2 ((m - 1) hop_up + log2(N) hop_out), the ring's slope / 0.92.
+///   (2 (N - 1)); slope (steps / n; a broadcast 1) / min(ring rate of the domain, m NIC rates): every rank of a domain
+///   drives its own NIC.
+/// - tree: base + rounds ((m - 1) hop_up + log2(N) hop_out), two rounds for an all-reduce, else one; the ring's slope /
+///   0.92.
+/// - tori joined by a network: the hops of one torus instead of m - 1, the ring's slope.
 /// - in-network reduction (NVLS) inside one domain, and under a tree over several.
 /// - all-to-all: share inside the domain at its rate, share outside at the NIC's, the slower decides.
 /// - all-to-all of tokens with k copies each that are sent once per domain: see `token_dispatch.hpp`.

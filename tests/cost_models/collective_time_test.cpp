@@ -442,6 +442,22 @@ TEST_CASE("torus: what small collectives over several slices wait for are the ax
     }
 }
 
+TEST_CASE("a small broadcast over domains takes no more hops than a gather") {
+    for (ClusterSpec const& machine : {torus(), cluster(), find_cluster("tpu-v5e", "test")}) {
+        std::int64_t const domain = machine.domain_size;
+        for (std::int64_t const domains : {1, 2, 3, 16}) {
+            CAPTURE(machine.name, domains);
+            GroupPlacement const group = place_group(domains * domain, 1, machine);
+            auto const time = [&](CollectiveKind kind, Bytes bytes) {
+                return collective_curve(machine, kind, group).time(bytes).base();
+            };
+            CHECK(time(CollectiveKind::broadcast, 8 * units::B) ==
+                  Approx(time(CollectiveKind::all_gather, 8 * units::B)).epsilon(0.01));
+            CHECK(time(CollectiveKind::broadcast, 8 * units::GB) >= time(CollectiveKind::all_gather, 8 * units::GB));
+        }
+    }
+}
+
 TEST_CASE("torus: a broadcast moves all of its bytes to every chip") {
     ClusterSpec const c = find_cluster("tpu-v5e", "test");
     auto const time = [&](CollectiveKind kind, std::int64_t chips) {
