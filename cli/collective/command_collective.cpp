@@ -18,6 +18,7 @@ namespace {
 struct Options {
     std::string cluster;
     std::int64_t gpus = 0;
+    std::int64_t stride = 1;
     std::string kind = "all-reduce";
     std::string sizes = "1 GiB";
     std::string algorithm = "all";
@@ -59,9 +60,9 @@ std::string range_words(CalibrationRange range) {
 }
 
 /// Full domains, and one with the rest: as the algorithms run, in racks too.
-GroupPlacement first_accelerators(std::int64_t accelerators, ClusterSpec const& cluster) {
-    GroupPlacement group = place_group(accelerators, 1, cluster, accelerators);
-    group.fewest = accelerators % group.ranks_per_domain;
+GroupPlacement group_of(CollectiveShape const& shape, ClusterSpec const& cluster) {
+    GroupPlacement group = place_group(shape.ranks, shape.stride, cluster, shape.accelerators());
+    group.fewest = shape.ranks % group.ranks_per_domain;
     return group;
 }
 
@@ -69,7 +70,9 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
     bool const reduces = o.kind == "reduce";
     CollectiveKind const kind = reduces ? CollectiveKind::broadcast : collective_kind_from(o.kind, "--kind");
     if (o.gpus < 2 || o.gpus > most_gpus) throw InputError("--gpus: {} (2 to {})", o.gpus, most_gpus);
-    CollectiveReport report{.cluster = cluster, .shape = collective_shape(cluster, kind, o.gpus, "--gpus")};
+    if (o.stride < 1 || o.stride > most_gpus / o.gpus)
+        throw InputError("--stride: {} (1 to {} for groups of {})", o.stride, most_gpus / o.gpus, o.gpus);
+    CollectiveReport report{.cluster = cluster, .shape = collective_shape(cluster, kind, o.gpus, "--gpus", o.stride)};
     report.network = network_mode_from(o.network, "--network");
     report.sizes = sizes_from(o.sizes);
     for (std::string const& text : o.degraded) {
@@ -81,7 +84,7 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
         throw InputError("--other-traffic: {} (a share from 0 up to, but not, 1)", o.other_traffic);
     if (report.network == NetworkMode::ideal && (!report.degraded.empty() || report.other_traffic > 0))
         throw InputError("--network: ideal knows no links (degraded links and other traffic need fair)");
-    GroupPlacement const group = first_accelerators(o.gpus, cluster);
+    GroupPlacement const group = group_of(report.shape, cluster);
     CollectiveCurve const curve = collective_curve(cluster, kind, group);
     NetworkModel const* const model = cluster.network_model.get();
     for (Bytes const bytes : report.sizes) {
@@ -106,8 +109,13 @@ void run_algorithms(CollectiveReport& report, std::string const& name, std::atom
     options.engine.network = report.network;
     options.engine.other_traffic = report.other_traffic;
     options.engine.stop = &stop;
+    report.without_flows = why_no_flows(report.shape);
+    if (report.without_flows && name == "all") return;
     if (name != "all") {
         CollectiveAlgorithm const& algorithm = find_collective(name, "--algorithm");
+        if (report.without_flows)
+            throw InputError("--algorithm: {} with --stride {}: {} (without --algorithm: the closed form)", name,
+                             report.shape.stride, *report.without_flows);
         if (auto const reason = why_not(algorithm, report.shape))
             throw InputError("--algorithm: {} cannot run {}", name, *reason);
         report.runs.push_back(run_collective(report.cluster, algorithm, report.shape, report.sizes, options));
@@ -125,7 +133,7 @@ void run_algorithms(CollectiveReport& report, std::string const& name, std::atom
 }
 
 int exit_code_of(CollectiveReport const& report) {
-    bool any = false;
+    bool any = report.without_flows.has_value();
     bool all_finished = true;
     for (CollectiveRun const& run : report.runs) {
         any = any || run.takes_long;
@@ -161,6 +169,10 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("-n,--gpus", o->gpus, "accelerators that take part, the first ones of the cluster")
         ->required()
         ->option_text("N");
+    app.add_option("--stride", o->stride,
+                   "every K-th accelerator, in K such groups at work at once on N x K: data parallelism beside tensor "
+                   "parallelism of K (default: 1)")
+        ->option_text("K");
     app.add_option(
            "--kind", o->kind,
            "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-receive, or reduce, which is priced "
@@ -188,6 +200,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         "can run.\n\nExamples:\n"
         "  sextant collective --cluster h100-sxm --gpus 1024\n"
         "  sextant collective --cluster h100-sxm --gpus 64 --kind all-to-all --bytes '64 MiB,1 GiB'\n"
+        "  sextant collective --cluster h100-sxm --gpus 16 --stride 8 --kind reduce-scatter\n"
         "  sextant collective --cluster h100-sxm --gpus 32 --algorithm ring --degrade-link 'node1.gpu3.nic.*:0.5'\n"
         "  sextant collective --cluster tpu-v5p --gpus 256 --kind all-gather --algorithm torus --format json\n");
     return [o, &context] { return collective(*o, context); };

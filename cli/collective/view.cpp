@@ -36,6 +36,7 @@ std::string headline(CollectiveReport const& report) {
             text += fmt::format("{}{}", i == 0 ? " " : " x ", shape.torus[i]);
         text += ")";
     }
+    if (shape.stride > 1) text += fmt::format(", {0} apart and {0} such groups at work", shape.stride);
     text += fmt::format("; {} network", name_of(report.network));
     for (DegradedLink const& link : report.degraded)
         text += fmt::format(", {} at {:g} of its bandwidth", link.pattern, link.factor);
@@ -103,6 +104,7 @@ std::string left_out(CollectiveReport const& report) {
             (run.takes_long ? slow : impossible) +=
                 wrapped(fmt::format("  {}: {}", run.algorithm->name, *run.reason), "    ");
     std::string text;
+    if (report.without_flows) text += "\n" + wrapped("no algorithms: " + *report.without_flows);
     if (!impossible.empty()) text += "\nnot possible\n" + impossible;
     if (!slow.empty()) text += "\nnot simulated (--algorithm NAME does)\n" + slow;
     return text;

@@ -5,6 +5,7 @@
 #include "cost_models/network_correction.hpp"
 #include "simulator/collectives/collective_run.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct CollectiveReport {
     std::vector<TimeFactors> interval{};
     std::string basis{};  ///< what the interval stands on: "own", "by class", ...; for people
     std::vector<CollectiveRun> runs{};
+    std::optional<std::string> without_flows{};  ///< why no algorithm is run, see `why_no_flows`
 
     /// The closed form has the network for itself, with every link whole: it is no prediction of another network.
     [[nodiscard]] bool closed_form_applies() const { return other_traffic == 0 && degraded.empty(); }

@@ -74,6 +74,7 @@ std::string collective_json(CollectiveReport const& report) {
               {"gpus", shape.ranks},
               {"domains", shape.domains()},
               {"gpus_per_domain", shape.ranks_per_domain}};
+    if (shape.stride > 1) json["stride"] = shape.stride;
     if (!shape.torus.empty()) json["torus"] = shape.torus;
     json["network"] = name_of(report.network);
     json["other_traffic"] = report.other_traffic;
@@ -88,6 +89,7 @@ std::string collective_json(CollectiveReport const& report) {
         entry["interval"] = interval_json(report, size);
         json["closed_form"].push_back(std::move(entry));
     }
+    if (report.without_flows) json["without_flows"] = *report.without_flows;
     json["algorithms"] = Json::array();
     for (CollectiveRun const& run : report.runs)
         json["algorithms"].push_back(run_json(report, run));

@@ -13,10 +13,10 @@ constexpr std::size_t most_dependencies = 4;
 class GraphBuilder {
 public:
     GraphBuilder(CollectiveShape const& shape, ClusterSpec const& cluster) : shape_(shape), cluster_(cluster) {
-        auto const ranks = static_cast<std::size_t>(shape.ranks);
+        auto const ranks = static_cast<std::size_t>(shape.accelerators());
         before_.resize(ranks);
         now_.resize(ranks);
-        for (std::int64_t rank = 0; rank < shape.ranks; ++rank)
+        for (std::int64_t rank = 0; rank < shape.accelerators(); ++rank)
             made_.graph.ranks.push_back({.rank = rank, .pipeline = 0, .stands_for = 1});
         base_ = shape.kind == CollectiveKind::send_receive ? Seconds{} : cluster.scale_up.base_latency.value;
         if (shape.kind != CollectiveKind::send_receive && shape.domains() > 1)
@@ -25,16 +25,17 @@ public:
 
     CollectiveGraph build(CollectiveFlows flows) {
         made_.rounds = flows.rounds;
-        made_.flows = static_cast<std::int64_t>(flows.flows.size());
-        made_.graph.tasks.reserve(flows.flows.size());
-        made_.shares.reserve(flows.flows.size());
+        made_.flows = static_cast<std::int64_t>(flows.flows.size()) * shape_.stride;
+        made_.graph.tasks.reserve(static_cast<std::size_t>(made_.flows));
+        made_.shares.reserve(static_cast<std::size_t>(made_.flows));
         made_.graph.names = flows.phases;
         made_.graph.names.emplace_back("wait");
         std::int32_t phase = 0;
         for (CollectiveFlow const& flow : flows.flows) {
             if (flow.phase != phase) end_phase();
             phase = flow.phase;
-            add(flow);
+            for (std::int32_t group = 0; group < shape_.stride; ++group)
+                add(flow, group);
         }
         made_.phases = std::move(flows.phases);
         return std::move(made_);
@@ -43,12 +44,18 @@ public:
 private:
     using TaskIndices = std::vector<std::uint32_t>;
 
-    void add(CollectiveFlow const& flow) {
+    /// @param group of those that lie across one another.
+    void add(CollectiveFlow const& flow, std::int32_t group) {
         TaskGraph& graph = made_.graph;
+        auto const place_of = [&](std::int32_t rank) {
+            return static_cast<std::int32_t>(rank * shape_.stride) + group;
+        };
+        std::int32_t const source = place_of(flow.source);
+        std::int32_t const destination = place_of(flow.destination);
         auto const index = static_cast<std::uint32_t>(graph.tasks.size());
         auto const first = static_cast<std::uint32_t>(graph.dependencies.size());
-        TaskIndices const& of_source = before_[static_cast<std::size_t>(flow.source)];
-        TaskIndices const& of_destination = before_[static_cast<std::size_t>(flow.destination)];
+        TaskIndices const& of_source = before_[static_cast<std::size_t>(source)];
+        TaskIndices const& of_destination = before_[static_cast<std::size_t>(destination)];
         graph.dependencies.insert(graph.dependencies.end(), of_source.begin(), of_source.end());
         for (std::uint32_t const task : of_destination)
             if (std::find(of_source.begin(), of_source.end(), task) == of_source.end())
@@ -59,15 +66,16 @@ private:
         Task task;
         task.duration = task.latency = latency.base();
         task.first_dependency = first;
-        task.rank = flow.source;
-        task.demand = demand_of(flow.source, flow.destination);
+        task.rank = source;
+        bool const inside = shape_.domain_of(flow.source) == shape_.domain_of(flow.destination);
+        task.demand = demand_of(source, destination, inside);
         task.name = static_cast<std::uint16_t>(flow.phase);
         task.stream = Stream::layer_communication;
         task.part = TaskPart::dp;
         graph.tasks.push_back(task);
         made_.shares.push_back(flow.share * overhead(flow.hops.out == 0));
-        note(flow.source, index);
-        note(flow.destination, index);
+        note(source, index);
+        note(destination, index);
     }
 
     void note(std::int32_t rank, std::uint32_t task) {
@@ -101,12 +109,11 @@ private:
         return static_cast<std::uint32_t>(graph.tasks.size() - 1);
     }
 
-    /// The demand of a pair of ranks, which all phases share.
-    std::int32_t demand_of(std::int32_t source, std::int32_t destination) {
-        auto const [found, is_new] = demands_.try_emplace(source * shape_.ranks + destination, 0);
+    /// The demand of a pair of accelerators, which all phases share.
+    std::int32_t demand_of(std::int32_t source, std::int32_t destination, bool inside) {
+        auto const [found, is_new] = demands_.try_emplace(source * shape_.accelerators() + destination, 0);
         if (!is_new) return found->second;
         found->second = static_cast<std::int32_t>(made_.graph.demands.size());
-        bool const inside = shape_.domain_of(source) == shape_.domain_of(destination);
         made_.graph.demands.push_back({.kind = CollectiveKind::send_receive,
                                        .group = GroupKind::data,
                                        .members = {source, destination},
@@ -131,14 +138,18 @@ private:
     std::vector<TaskIndices> before_;  ///< by rank: its tasks in the last phase that it took part in
     std::vector<TaskIndices> now_;     ///< by rank: its tasks in this phase
     std::vector<std::int32_t> touched_;
-    std::unordered_map<std::int64_t, std::int32_t> demands_;  ///< by source x ranks + destination
+    std::unordered_map<std::int64_t, std::int32_t> demands_;  ///< by source x accelerators + destination
 };
 
 }  // namespace
 
 CollectiveGraph collective_graph(CollectiveAlgorithm const& algorithm, CollectiveShape const& shape,
                                  ClusterSpec const& cluster) {
-    return GraphBuilder(shape, cluster).build(flows_of(algorithm, shape));
+    return collective_graph(flows_of(algorithm, shape), shape, cluster);
+}
+
+CollectiveGraph collective_graph(CollectiveFlows flows, CollectiveShape const& shape, ClusterSpec const& cluster) {
+    return GraphBuilder(shape, cluster).build(std::move(flows));
 }
 
 void set_bytes(CollectiveGraph& collective, Fabric const& fabric, Bytes bytes) {

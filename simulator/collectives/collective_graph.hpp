@@ -11,8 +11,8 @@
 
 namespace sextant {
 
-/// A collective as a task graph with every rank of the shape: one send/receive per flow, and between two phases what
-/// each rank waits for. Knows no bytes until `set_bytes`.
+/// A collective as a task graph with every rank of the shape and of the groups that lie across it: one send/receive per
+/// flow, and between two phases what each rank waits for. Knows no bytes until `set_bytes`.
 struct CollectiveGraph {
     TaskGraph graph;
     /// Of each task: bytes as a part of the buffer; 0 for a rank's wait between phases. Of an all-to-all more than that
@@ -31,6 +31,8 @@ struct CollectiveGraph {
 /// their latency alone.
 CollectiveGraph collective_graph(CollectiveAlgorithm const& algorithm, CollectiveShape const& shape,
                                  ClusterSpec const& cluster);
+/// The same of flows that are known.
+CollectiveGraph collective_graph(CollectiveFlows flows, CollectiveShape const& shape, ClusterSpec const& cluster);
 
 /// Makes it the collective of a buffer of `bytes`: each flow alone takes latency + share x bytes / rate, with the rate
 /// that the fabric gives it. @pre the fabric was made from this graph.

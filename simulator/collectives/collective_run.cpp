@@ -103,11 +103,15 @@ CollectiveRun run_collective(ClusterSpec const& cluster, CollectiveAlgorithm con
                              CollectiveRunOptions const& options) {
     CollectiveRun run{.algorithm = &algorithm, .reason = why_not(algorithm, shape)};
     if (run.reason) return run;
-    CollectiveGraph collective = collective_graph(algorithm, shape, cluster);
-    if (collective.flows > most_transfers) {
-        run.reason = fmt::format("{} ranks: {} flows (at most {})", shape.ranks, collective.flows, most_transfers);
+    run.reason = why_no_flows(shape);
+    if (run.reason) return run;
+    CollectiveFlows group = flows_of(algorithm, shape);
+    std::int64_t const all = static_cast<std::int64_t>(group.flows.size()) * shape.stride;
+    if (all > most_transfers) {
+        run.reason = fmt::format("{} ranks: {} flows (at most {})", shape.accelerators(), all, most_transfers);
         return run;
     }
+    CollectiveGraph collective = collective_graph(std::move(group), shape, cluster);
     run.rounds = collective.rounds;
     run.flows = collective.flows;
     run.phases = collective.phases;
@@ -121,7 +125,7 @@ CollectiveRun run_collective(ClusterSpec const& cluster, CollectiveAlgorithm con
     std::int64_t const flows = simulated.empty() ? 0 : *std::max_element(simulated.begin(), simulated.end());
     if (flows > most_at_once) {
         run.reason = fmt::format("{} ranks: {} flows that meet at the same time (at most {} on a fair network)",
-                                 shape.ranks, flows, most_at_once);
+                                 shape.accelerators(), flows, most_at_once);
         return run;
     }
     double const meetings = static_cast<double>(sizes.size()) * meetings_of(simulated);

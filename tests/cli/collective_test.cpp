@@ -116,6 +116,32 @@ TEST_CASE("collective: the closed form is of the accelerators that the algorithm
     }
 }
 
+TEST_CASE("collective --stride asks for groups across one another, as data parallelism beside tensor parallelism") {
+    Arguments const question{"collective",     "-c",      "h100-sxm", "-n", "16", "--kind",
+                             "reduce-scatter", "--bytes", "1 GiB"};
+    auto const closed = [](Json const& json) { return json.at("closed_form").at(0).at("time_s").get<double>(); };
+    Json const across = report(question + Arguments{"--stride", "8", "--algorithm", "ring"});
+    CHECK(across.at("stride") == 8);
+    CHECK(across.at("domains") == 16);
+    CHECK(across.at("gpus_per_domain") == 1);
+    // One NIC each, where 16 neighbours have eight.
+    CHECK(closed(across) > 5 * closed(report(question + Arguments{"--algorithm", "ring"})));
+    CHECK(across.at("algorithms").at(0).at("sizes").at(0).at("time_s").get<double>() ==
+          Approx(closed(across)).epsilon(0.1));
+    CHECK_THAT(run_sextant(question + Arguments{"--stride", "8", "--algorithm", "ring"}).out,
+               contains("8 apart and 8 such groups at work"));
+
+    Arguments const pcie{"collective", "-c", "rtx-4090-box", "-n", "4", "--stride", "2", "--bytes", "1 GiB"};
+    Json const shared = report(pcie);
+    CHECK(shared.at("algorithms").empty());
+    CHECK_THAT(shared.at("without_flows").get<std::string>(), contains("closed form") || contains("PCIe"));
+    CHECK(closed(shared) > 1.5 * closed(report({"collective", "-c", "rtx-4090-box", "-n", "8", "--bytes", "1 GiB"})));
+    CHECK(run_sextant(pcie).code == 0);
+    CHECK(run_sextant(pcie + Arguments{"--algorithm", "ring"}).code == 2);
+    CHECK(run_sextant({"collective", "-c", "h100-sxm", "-n", "4", "--stride", "3"}).code == 2);
+    CHECK(run_sextant({"collective", "-c", "h100-sxm", "-n", "64", "--stride", "65536"}).code == 2);
+}
+
 TEST_CASE("collective: the closed form of another network than the one asked for says so and has no interval") {
     for (Arguments const& worse : {Arguments{"--other-traffic", "0.5"}, {"--degrade-link", "node1.gpu3.nic.out:0.5"}}) {
         Arguments const asked = on_h100 + Arguments{"--algorithm", "ring"} + worse;

@@ -52,6 +52,12 @@ double closed_slope(ClusterSpec const& machine, Kind kind, std::int64_t ranks) {
     return collective_curve(machine, kind, place_group(ranks, 1, machine.domain_size)).asymptotic_slope().base();
 }
 
+/// Groups of ranks that are `stride` apart, as many as lie across one another.
+CollectiveRun run_across(ClusterSpec const& machine, Kind kind, std::int64_t ranks, std::int64_t stride, Bytes bytes) {
+    CollectiveShape const shape = collective_shape(machine, kind, ranks, "test", stride);
+    return run_collective(machine, algorithm("ring"), shape, std::span(&bytes, 1), {});
+}
+
 ClusterSpec torus_cluster() {
     ClusterSpec machine = cluster();
     machine.scale_up.kind = ScaleUpKind::torus;
@@ -61,6 +67,42 @@ ClusterSpec torus_cluster() {
 }
 
 }  // namespace
+
+TEST_CASE("groups that lie across one another take the time of the closed form, and share the uplinks of pods",
+          "[INV-43]") {
+    ClusterSpec machine = cluster();
+    machine.scale_out->pod_domains = 4;
+    auto const slope_across = [&](Kind kind, std::int64_t ranks, std::int64_t stride) {
+        auto const time = [&](double gigabytes) {
+            CollectiveRun const result = run_across(machine, kind, ranks, stride, gigabytes * GB);
+            REQUIRE_FALSE(result.reason.has_value());
+            CHECK(result.flows % stride == 0);
+            return result.timings.front().time;
+        };
+        return (time(3) - time(1)).base() / 2e9;
+    };
+    for (double const oversubscription : {1.0, 2.0}) {
+        machine.scale_out->oversubscription = known(oversubscription);
+        for (auto const kind : {Kind::all_gather, Kind::reduce_scatter})
+            for (auto const& [ranks, stride] :
+                 {std::pair<std::int64_t, std::int64_t>{4, 2}, {8, 8}, {8, 2}, {16, 4}, {4, 32}}) {
+                CAPTURE(oversubscription, name_of(kind), ranks, stride);
+                CollectiveCurve const closed = collective_curve(machine, kind, place_group(ranks, stride, 8));
+                CHECK(slope_across(kind, ranks, stride) == Approx(closed.asymptotic_slope().base()).epsilon(0.02));
+            }
+    }
+    CHECK(slope_across(Kind::all_gather, 4, 32) > 1.9 * slope_across(Kind::all_gather, 4, 8));
+}
+
+TEST_CASE("groups across one another that the simulated network cannot tell apart are left to the closed form") {
+    ClusterSpec const boxes = find_cluster("a100-pcie", "test");
+    CHECK_THAT(run_across(boxes, Kind::all_reduce, 4, 2, 1 * GB).reason.value_or(""), contains("PCIe"));
+    CHECK_FALSE(run_across(boxes, Kind::all_reduce, 4, 8, 1 * GB).reason.has_value());  // only NICs
+    CHECK(run_across(torus_cluster(), Kind::all_reduce, 4, 4, 1 * GB).reason.has_value());
+    CHECK_THROWS_WITH(collective_shape(boxes, Kind::all_reduce, 4, "--gpus", 3), contains("--stride: 3"));
+    CHECK_THROWS_WITH(collective_shape(boxes, Kind::all_reduce, 4, "--gpus", 0), contains("--stride: 0"));
+    CHECK(collective_shape(boxes, Kind::all_reduce, 4, "--gpus", 16).ranks_per_domain == 1);
+}
 
 TEST_CASE("collective graph: a ring inside a domain takes what the closed form says, latency and all", "[INV-43]") {
     ClusterSpec const machine = cluster();
