@@ -351,6 +351,7 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
         auto const i = static_cast<std::size_t>(policy);
         price.kept[i] = block.kept(policy, formats_);
         price.offloaded[i] = block.offloaded(policy, formats_, plan.offloaded_activations);
+        price.waiting[i] = block.waiting(policy, formats_);
         if (policy != Recompute::none)
             price.rerun[i] = price_pass(block, plan,
                                         {.pass = Pass::forward,

@@ -44,6 +44,7 @@ struct BlockPrice {
     std::array<PassTime, 3> rerun{};   ///< what each `Recompute` policy adds to the backward pass
     std::array<Bytes, 3> kept{};       ///< activations kept per microbatch under each policy
     std::array<Bytes, 3> offloaded{};  ///< of these, what lies in host memory where activations are offloaded
+    std::array<Bytes, 3> waiting{};    ///< what each has again until a weight half (`Block::waiting`)
     Bytes run_again;                   ///< what is there of it, once, while it is run again
     Bytes workspace;                   ///< beside that, while its backward pass runs
     LocalParameters parameters;        ///< that are trained

@@ -227,7 +227,7 @@ void fill_passes(StageMemory& m, StageLoad const& load, ParallelPlan const& plan
 /// Activations in flight.
 void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const& plan) {
     m.in_flight = load.in_flight;
-    m.activations = load.in_flight * load.kept;
+    m.activations = load.in_flight * load.kept + load.waiting;
     if (!offloads_activations(plan)) return;
     // What passes have there, and what a weight half is still to read.
     Bytes const passing = layers_in_transfer(load);
@@ -238,7 +238,7 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     Bytes const offloaded = load.in_flight * load.offloaded;
     staying = std::min(offloaded, staying);
     double const on_device = load.in_flight_on_device < 0 ? load.in_flight : load.in_flight_on_device;
-    m.activations = on_device * (load.kept - load.offloaded) + staying;
+    m.activations = on_device * (load.kept - load.offloaded) + staying + load.waiting;
     m.host += offloaded - staying;
 }
 
@@ -342,7 +342,8 @@ Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkM
 
 Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework) {
     double const share = load.moe_layers > 0 ? 0 : framework.working_gradient_share.value;
-    return load.working_layer + share * (load.kept_by_layer + load.working_layer) + load.workspace;
+    Bytes const waiting = load.waits == Switch::on ? load.waiting_layer : Bytes{};
+    return load.working_layer - waiting + share * (load.kept_by_layer + load.working_layer) + load.workspace;
 }
 
 Bytes closing_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {

@@ -23,12 +23,15 @@ struct StageLoad {
     double layers = 0;
     double offloaded_share = 1;  ///< of these, those whose activations are offloaded, where some are
     double moe_layers = 0;
-    Bytes kept;            ///< activations of one microbatch over the stage, under the plan's recompute policy
-    Bytes kept_by_layer;   ///< of one layer (mean), under the policy
-    Bytes offloaded;       ///< of `kept`, what lies in host memory where activations are offloaded
-    Bytes working_layer;   ///< what one layer adds to what is kept of it while it is run again; zero without recompute
-    Bytes workspace;       ///< what one layer needs beside, while its backward pass runs
-    double in_flight = 1;  ///< microbatches whose activations are held at the same time
+    Bytes kept;           ///< activations of one microbatch over the stage, under the plan's recompute policy
+    Bytes kept_by_layer;  ///< of one layer (mean), under the policy
+    Bytes offloaded;      ///< of `kept`, what lies in host memory where activations are offloaded
+    Bytes working_layer;  ///< what one layer adds to what is kept of it while it is run again; zero without recompute
+    Bytes waiting_layer;  ///< of `working_layer`, what a weight half needs, too (`Block::waiting`)
+    Switch waits = Switch::off;       ///< backwards are split: what runs again stays for the weight half
+    Bytes waiting;                    ///< there, of all passes, the most beside `in_flight * kept`
+    Bytes workspace;                  ///< what one layer needs beside, while its backward pass runs
+    double in_flight = 1;             ///< microbatches whose activations are held at the same time
     double in_flight_on_device = -1;  ///< the same of what stays on the device where some are offloaded; -1: as many
     bool pairs = false;               ///< forwards run beside backwards
     bool leads = true;                ///< is of the first rank of a pipeline
@@ -109,8 +112,8 @@ Bytes other_logits(StageLoad const& load, ParallelPlan const& plan, FrameworkMem
 /// matrix gathered, its gradient before it is spread. Source: docs/memory.md, "Activations".
 Bytes logits_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
-/// Beside what is kept: a layer that is run again, and gradients of what it leaves. Of layers with experts the former
-/// is more than is there at once already.
+/// Beside what is kept: a layer that is run again (of what waits for weight halves, nothing), and gradients of what it
+/// leaves. Of layers with experts the former is more than is there at once already.
 Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework);
 
 /// Copies of a weight that narrow products read: one as it is, for the forward pass, and one transposed, for the

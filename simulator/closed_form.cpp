@@ -22,31 +22,6 @@ double as_double(std::int64_t n) { return static_cast<double>(n); }
 constexpr std::int64_t most_slots_of_a_search = 5'000;
 constexpr std::int64_t most_slots_of_a_report = 500'000;
 
-/// How many microbatches' activations a rank of a run holds.
-void set_in_flight(StageLoad& load, StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan,
-                   std::int64_t rank, MomentStore& moments) {
-    load.in_flight = held_at_most(run.chunk_shares, pipeline, plan, rank, moments);
-    if (would_offload_in_part(plan))
-        load.in_flight_on_device = held_at_most(run.device_shares, pipeline, plan, rank, moments);
-}
-
-/// What one rank of a run holds.
-StageLoad load_of(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t rank) {
-    StageLoad load = run.load;
-    MomentStore moments;
-    set_in_flight(load, run, pipeline, plan, rank, moments);
-    if (traits_of(plan.schedule).split_backward == Switch::off) return load;
-    std::vector<std::int64_t> const chunks = chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank);
-    std::vector<double> shares = would_offload_in_part(plan) ? run.offloaded_shares : run.chunk_shares;
-    if (shares.empty()) shares.assign(chunks.size(), 1 / as_double(static_cast<std::int64_t>(chunks.size())));
-    // Where a chunk trains nothing, nothing waits for the weight half.
-    for (std::size_t c = 0; c < chunks.size(); ++c)
-        if (pipeline.chunks[static_cast<std::size_t>(chunks[c])].weight.total() == Seconds{}) shares[c] = 0;
-    load.between_halves =
-        most_between_halves(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)], chunks, shares);
-    return load;
-}
-
 /// How the chunks of a run of ranks take turns: `sink(turns)` for each way that they do.
 template <class Sink>
 void each_turns(PipelineCost const& pipeline, ParallelPlan const& plan, StageCost const& run, Sink const& sink) {
@@ -313,14 +288,15 @@ void ClosedForm::fill_memory(StepEstimate& estimate, PipelineCost const& pipelin
         }
         first = false;
     };
-    // What waits for weight halves, and so stays of activations that are offloaded, is not the most on the first rank;
+    // What waits for weight halves, of activations that are offloaded or run again, is not the most on the first rank;
     // nor, where not all is interleaved, what is held of chunks that differ.
-    bool const waits = offloads_activations(plan) && traits_of(plan.schedule).split_backward == Switch::on;
+    bool const waits = (offloads_activations(plan) && traits_of(plan.schedule).split_backward == Switch::on) ||
+                       waits_with_reruns(plan);
     for (StageCost const& cost : pipeline.stages) {
         bool const differ = waits || (cost.has_unequal_chunks() && !has_closed_form(plan.schedule));
         if (!differ) note(cost.load, cost.first);
         for (std::int64_t rank = cost.first; differ && rank < cost.first + cost.count; ++rank)
-            note(load_of(cost, pipeline, plan, rank), rank);
+            note(load_of_rank(cost, pipeline, plan, rank), rank);
     }
 }
 
@@ -388,7 +364,7 @@ std::vector<StageMemory> memory_by_stage(ClosedForm& form, ParallelPlan const& p
     std::vector<StageMemory> memory;
     for (StageCost const& run : pipeline.stages)
         for (std::int64_t rank = run.first; rank < run.first + run.count; ++rank)
-            memory.push_back(stage_memory(load_of(run, pipeline, plan, rank), plan, form.framework().memory));
+            memory.push_back(stage_memory(load_of_rank(run, pipeline, plan, rank), plan, form.framework().memory));
     return memory;
 }
 

@@ -12,6 +12,7 @@ ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Paralle
     ChunkCost cost;
     cost.kept = kept_of(shape, content, plan, again);
     cost.offloaded = kept_of(shape, content, plan, again, Activations::offloaded);
+    if (waits_with_reruns(plan)) cost.waiting = kept_of(shape, content, plan, again, Activations::waiting);
     auto const policy = static_cast<std::size_t>(plan.recompute);
     bool const reduced = gradient_sums(plan) == GradientSums::reduced;
     auto const add_backward = [&](double n, BlockPrice const& price) {
@@ -55,9 +56,12 @@ void note_largest(StageLoad& load, BlockPrice const& price, std::int64_t blocks,
         load.frozen_layer = one * price.frozen;
     }
     load.workspace = std::max(load.workspace, price.workspace);
-    if (policy != Recompute::none)
-        load.working_layer =
-            std::max(load.working_layer, one * (price.run_again - price.kept[static_cast<std::size_t>(policy)]));
+    if (policy == Recompute::none) return;
+    auto const which = static_cast<std::size_t>(policy);
+    Bytes const working = one * (price.run_again - price.kept[which]);
+    if (working <= load.working_layer) return;
+    load.working_layer = working;
+    load.waiting_layer = std::min(working, one * price.waiting[which]);
 }
 
 }  // namespace

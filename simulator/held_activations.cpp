@@ -34,6 +34,7 @@ Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan 
     switch (which) {
         case Activations::kept: return sum(&BlockPrice::kept);
         case Activations::offloaded: return sum(&BlockPrice::offloaded);
+        case Activations::waiting: return sum(&BlockPrice::waiting);
         case Activations::on_device: return sum(&BlockPrice::kept) - sum(&BlockPrice::offloaded);
     }
     return {};
@@ -68,6 +69,53 @@ double held_at_most(std::vector<double> const& chunk_shares, PipelineCost const&
     return held_microbatches(fullest_moments(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)],
                                              chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank)),
                              chunk_shares);
+}
+
+void set_in_flight(StageLoad& load, StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan,
+                   std::int64_t rank, MomentStore& moments) {
+    load.in_flight = held_at_most(run.chunk_shares, pipeline, plan, rank, moments);
+    if (would_offload_in_part(plan))
+        load.in_flight_on_device = held_at_most(run.device_shares, pipeline, plan, rank, moments);
+}
+
+namespace {
+
+/// Enters what the passes of a rank have run again and wait with, at most, beside what all in flight keep.
+void set_waiting(StageLoad& load, PipelineCost const& pipeline, ParallelPlan const& plan, std::span<Slot const> order,
+                 std::span<std::int64_t const> chunks) {
+    // Offloaded activations come and go by themselves: the most of both is at one moment, if there is a worst one.
+    bool const apart = offloads_activations(plan);
+    std::vector<HeldBytes> bytes;
+    for (std::int64_t const chunk : chunks) {
+        ChunkCost const& cost = pipeline.chunks[static_cast<std::size_t>(chunk)];
+        bool const trains = cost.weight.total() > Seconds{};
+        bytes.push_back({.kept = apart ? Bytes{} : cost.kept,
+                         .waiting = trains ? cost.waiting : Bytes{},
+                         .working = cost.waiting > Bytes{} ? load.waiting_layer : Bytes{}});
+    }
+    load.waits = Switch::on;
+    Bytes const alone = apart ? Bytes{} : load.in_flight * load.kept;
+    load.waiting = std::max(Bytes{}, most_bytes_held(order, chunks, bytes) - alone);
+}
+
+}  // namespace
+
+StageLoad load_of_rank(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan,
+                       std::int64_t rank) {
+    StageLoad load = run.load;
+    MomentStore moments;
+    set_in_flight(load, run, pipeline, plan, rank, moments);
+    if (traits_of(plan.schedule).split_backward == Switch::off) return load;
+    std::vector<std::int64_t> const chunks = chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank);
+    std::vector<double> shares = would_offload_in_part(plan) ? run.offloaded_shares : run.chunk_shares;
+    if (shares.empty()) shares.assign(chunks.size(), 1 / static_cast<double>(chunks.size()));
+    // Where a chunk trains nothing, nothing waits for the weight half.
+    for (std::size_t c = 0; c < chunks.size(); ++c)
+        if (pipeline.chunks[static_cast<std::size_t>(chunks[c])].weight.total() == Seconds{}) shares[c] = 0;
+    std::span<Slot const> const order = pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)];
+    load.between_halves = most_between_halves(order, chunks, shares);
+    if (waits_with_reruns(plan)) set_waiting(load, pipeline, plan, order, chunks);
+    return load;
 }
 
 }  // namespace sextant

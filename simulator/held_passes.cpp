@@ -119,6 +119,28 @@ std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span
     return most;
 }
 
+Bytes most_bytes_held(std::span<Slot const> order, std::span<std::int64_t const> chunks,
+                      std::span<HeldBytes const> bytes) {
+    std::vector<std::int64_t> begun(chunks.size(), 0), halved(chunks.size(), 0);
+    Bytes most;
+    for (Slot const& slot : order) {
+        bool const pair = slot.kind == SlotKind::forward_backward;
+        std::size_t const chunk = place_of(slot.stage, chunks);
+        std::size_t const back = pair ? place_of(slot.backward_stage, chunks) : chunk;
+        bool const input = slot.kind == SlotKind::backward_input, weight = slot.kind == SlotKind::backward_weight;
+        bool const whole = pair || slot.kind == SlotKind::backward || (input && bytes[back].waiting == Bytes{});
+        if (pair || slot.kind == SlotKind::forward) ++begun[chunk];
+        if (input) ++halved[chunk];
+        Bytes held = whole ? bytes[back].working : Bytes{};
+        for (std::size_t c = 0; c < chunks.size(); ++c)
+            held += static_cast<double>(begun[c]) * bytes[c].kept + static_cast<double>(halved[c]) * bytes[c].waiting;
+        most = std::max(most, held);
+        if (weight) --halved[chunk];
+        if (pair || weight || slot.kind == SlotKind::backward) --begun[back];
+    }
+    return most;
+}
+
 std::vector<HeldPasses> const& MomentStore::get(Schedule schedule, ScheduleShape shape, std::int64_t rank) {
     auto const [found, is_new] = known_.try_emplace({schedule, shape.ranks, shape.microbatches, shape.chunks, rank});
     if (is_new) found->second = fullest_moments(schedule, shape, rank);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/spec/parallel_plan.hpp"
+#include "core/units.hpp"
 #include "simulator/schedules/schedule.hpp"
 
 #include <array>
@@ -37,6 +38,18 @@ double held_microbatches(std::span<HeldPasses const> moments, std::span<double c
 /// @param shares of each of them in what the rank keeps of a microbatch; 0: no weight half, the other is a whole pass
 std::array<double, 3> most_between_halves(std::span<Slot const> order, std::span<std::int64_t const> chunks,
                                           std::span<double const> shares);
+
+/// What a pass of a chunk holds: `kept` from its forward to the end of its backward, `waiting` more from the start of
+/// an input half to the end of the weight half, `working` more while a whole backward runs, and an input half that has
+/// nothing to wait with.
+struct HeldBytes {
+    Bytes kept;
+    Bytes waiting;
+    Bytes working;
+};
+/// The most that a rank holds of all passes at one slot. @param chunks on the rank, in model order, with their `bytes`
+Bytes most_bytes_held(std::span<Slot const> order, std::span<std::int64_t const> chunks,
+                      std::span<HeldBytes const> bytes);
 
 /// Remembers the moments of interleaved ranks.
 class MomentStore {

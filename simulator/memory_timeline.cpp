@@ -161,9 +161,10 @@ std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes c
             if (!back.empty()) all.include(back.start, back.end);
             hold(all.start, all.end, needs.kept - needs.offloaded);
             hold(pass.forward.start, pass.forward.end, needs.passing);
-            hold(back.start, back.end, pass.weight.empty() ? needs.passing : needs.offloaded);
+            bool const split = !pass.weight.empty();
+            hold(back.start, back.end, split ? needs.offloaded + needs.waiting : needs.passing);
             hold(pass.forward.start, pass.forward.end, needs.forward);
-            hold(pass.backward.start, pass.backward.end, needs.backward);
+            hold(pass.backward.start, pass.backward.end, split ? needs.input_half : needs.backward);
         });
         if (!input.updating.empty())
             passes.visit_updates(rank, [&](double start, double end) { hold(start, end, input.updating[rank]); });

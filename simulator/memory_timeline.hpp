@@ -9,11 +9,13 @@ namespace sextant {
 
 /// What a stage (model chunk) needs in memory beside the state of its rank.
 struct StageActivations {
-    Bytes kept;         ///< per microbatch, from the start of its forward to the end of its backward
-    Bytes forward;      ///< on top while a forward of the stage runs: logits, gathered layers
-    Bytes backward;     ///< while a backward does (its input half): the same, or what a layer that is run again needs
-    Bytes offloaded{};  ///< of `kept`, what lies on the host between passes
-    Bytes passing{};    ///< and what of that is on the device while a pass runs
+    Bytes kept;          ///< per microbatch, from the start of its forward to the end of its backward
+    Bytes forward;       ///< on top while a forward of the stage runs: logits, gathered layers
+    Bytes backward;      ///< while a whole backward does: the same, or what a layer that is run again needs
+    Bytes offloaded{};   ///< of `kept`, what lies on the host between passes
+    Bytes passing{};     ///< and what of that is on the device while a pass runs
+    Bytes input_half{};  ///< on top while the input half of a split backward runs
+    Bytes waiting{};     ///< from its start to the end of the weight half: what was run again
 };
 
 /// What a simulated step needs in memory.

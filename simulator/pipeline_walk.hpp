@@ -24,6 +24,7 @@ struct ChunkCost {
     PassTime rerun;     ///< what recompute adds to the backward pass
     Bytes kept;         ///< activations
     Bytes offloaded;    ///< of these, what lies in host memory where activations are offloaded
+    Bytes waiting{};    ///< what recompute has again from the input half of a backward to its weight half
 };
 
 /// How far a pass is stretched because activations do not get through to the host, or back, in time.

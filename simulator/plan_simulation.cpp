@@ -114,6 +114,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
     std::vector<Bytes> at_loss;
     std::vector<Bytes> others;  // logits of others than the microbatch at work
     std::vector<Bytes> again;   // a layer that is run again, and gradients
+    std::vector<Bytes> halved;  // the same where all that is run again waits for the weight half
     std::vector<GatheredLayers> gathered;
     bool const trains = std::any_of(graph.tasks.begin(), graph.tasks.end(), [](Task const& task) {
         return task.pass == TaskPass::backward || task.pass == TaskPass::backward_input;
@@ -133,6 +134,8 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             others.push_back(
                 other_logits(load, plan, framework, trains && holds_all_logits(plan) ? load.microbatches - 1 : 0));
             again.push_back(layer_at_work(load, framework));
+            load.waits = Switch::on;
+            halved.push_back(layer_at_work(load, framework));
             gathered.push_back(gathered_layers(load, resident, framework));
         }
     MemoryInput input;
@@ -157,9 +160,14 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
         bool const head = c + 1 == program.chunks.size();
         Bytes const beside = head ? others[rank] : Bytes{};
         Bytes const forward = beside + (head ? at_loss[rank] : Bytes{}) + gathered[rank].at_loss;
+        auto const backward = [&](Bytes layer) {
+            return std::max(forward, beside + layer + gathered[rank].in_backward);
+        };
         StageActivations needs{.kept = share * one[rank].activations,
                                .forward = forward,
-                               .backward = std::max(forward, beside + again[rank] + gathered[rank].in_backward)};
+                               .backward = backward(again[rank]),
+                               .input_half = backward(halved[rank]),
+                               .waiting = program.kept(c, &BlockProgram::waiting)};
         if (offloads && needs.kept > Bytes{}) {
             needs.offloaded = program.kept(c, &BlockProgram::offloaded) / program.kept(c) * needs.kept;
             needs.passing = std::min(needs.offloaded, passing[rank]);

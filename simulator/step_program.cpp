@@ -136,6 +136,7 @@ BlockProgram write_block(StepProgram& program, Block const& block, ClosedForm& f
         auto const i = static_cast<std::size_t>(policy);
         result.kept[i] = block.kept(policy, formats);
         result.offloaded[i] = block.offloaded(policy, formats, plan.offloaded_activations);
+        result.waiting[i] = block.waiting(policy, formats);
     }
     for (Recompute const policy : {Recompute::selective, Recompute::full})
         result.rerun[static_cast<std::size_t>(policy)] =

@@ -68,6 +68,7 @@ struct BlockProgram {
     Program backward_weight;
     std::array<Bytes, 3> kept{};       ///< activations kept per microbatch under each policy
     std::array<Bytes, 3> offloaded{};  ///< of these, what lies in host memory where activations are offloaded
+    std::array<Bytes, 3> waiting{};    ///< what each has again until a weight half
 };
 
 /// One block of a model chunk: which program, and under which recompute policy.

@@ -282,7 +282,10 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
         });
     }
     b.group(context, [&] {
+        std::size_t const before = b.block.saved.size();
         b.module(RecomputeModule::core_attn, [&] { keep_scores(b, core, width); });
+        for (std::size_t i = before; i < b.block.saved.size(); ++i)
+            b.block.saved[i].scores = Switch::on;
         keep_output(b, a, 2 * tokens * width.output);
     });
     if (a.gated) {

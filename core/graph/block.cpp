@@ -116,6 +116,13 @@ Bytes Block::kept(Recompute recompute, KeptFormats const& formats, ActivationGro
     return total;
 }
 
+Bytes Block::waiting(Recompute recompute, KeptFormats const& formats) const {
+    Bytes total;
+    for (SavedTensor const& tensor : saved)
+        if (runs_again(recompute, tensor.dropped_by) && tensor.scores == Switch::off) total += tensor.kept(formats);
+    return total;
+}
+
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
     BlockSet set;
     set.kinds = distinct_kinds(model);

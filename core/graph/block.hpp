@@ -51,7 +51,8 @@ struct SavedTensor {
     NarrowInput narrow = NarrowInput::no;
     double narrow_width = 1;  ///< of a narrow tensor, in bytes of fp8
     KeptCopy copy = KeptCopy::none;
-    double worst_case = 1;  ///< of routed tokens: what one rank could get at most, over its even share
+    double worst_case = 1;        ///< of routed tokens: what one rank could get at most, over its even share
+    Switch scores = Switch::off;  ///< of attention, or their statistics: no weight's gradient needs them
     ActivationGroup group = ActivationGroup::other;
     /// An element of it, where it is narrow.
     [[nodiscard]] double narrow_bytes(KeptFormats const& formats) const;
@@ -112,6 +113,9 @@ struct Block {
     [[nodiscard]] Bytes offloaded(Recompute recompute, KeptFormats const& formats, ActivationGroups groups) const {
         return offloaded_share * kept(recompute, formats, groups);
     }
+    /// What a recompute policy drops and a split backward has again from its input half to its weight half, which needs
+    /// input and output gradient of every product.
+    [[nodiscard]] Bytes waiting(Recompute recompute, KeptFormats const& formats = {}) const;
 };
 
 /// True if this recompute policy runs `rerun` ops again.

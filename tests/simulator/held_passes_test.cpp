@@ -61,3 +61,46 @@ TEST_CASE("fullest_moments: two chunks on two ranks, by hand", "[INV-28]") {
     std::vector<double> const shares{14.0 / 16, 2.0 / 16};
     CHECK(held_microbatches(moments, shares) == Approx(58.0 / 16));
 }
+
+TEST_CASE("most_bytes_held is what each pass of a rank keeps, and has again from the input half to the weight half") {
+    auto const slot = [](SlotKind kind) { return Slot{.kind = kind}; };
+    using enum SlotKind;
+    std::vector<std::int64_t> const chunks{0};
+    auto const most = [&](std::vector<Slot> const& order, HeldBytes const& bytes) {
+        return most_bytes_held(order, chunks, std::vector{bytes}).base();
+    };
+    HeldBytes const bytes{.kept = 1 * units::B, .waiting = 10 * units::B, .working = 4 * units::B};
+    std::vector<Slot> const split{slot(forward),         slot(forward),        slot(backward_input),
+                                  slot(backward_weight), slot(backward_input), slot(backward_weight)};
+    std::vector<Slot> const late{slot(forward),        slot(forward),         slot(backward_input),
+                                 slot(backward_input), slot(backward_weight), slot(backward_weight)};
+    CHECK(most(split, bytes) == 2 + 10);
+    CHECK(most(late, bytes) == 2 + 20);
+    CHECK(most({slot(forward), slot(forward), slot(backward), slot(backward)}, bytes) == 2 + 4);
+    // Nothing waits where nothing is trained: then the input half works as a whole backward does.
+    CHECK(most(late, {.kept = 1 * units::B, .waiting = {}, .working = 4 * units::B}) == 2 + 4);
+    Slot pair = slot(forward_backward);
+    CHECK(most({slot(forward), pair, slot(backward)}, bytes) == 2 + 4);
+}
+
+TEST_CASE("most_bytes_held: pp 4 has so many microbatches between the halves of their backward") {
+    auto const waiting = [](std::string_view name, std::int64_t chunks, std::size_t rank) {
+        ScheduleShape const shape{.ranks = 4, .microbatches = 32, .chunks = chunks};
+        std::vector<Slot> const order = build_schedule(find_schedule(name, "test"), shape, "test").ranks[rank];
+        std::vector<std::int64_t> on_rank;
+        for (Slot const& slot : order)
+            for (std::int64_t const stage :
+                 {slot.stage, slot.kind == SlotKind::forward_backward ? slot.backward_stage : slot.stage})
+                if (std::find(on_rank.begin(), on_rank.end(), stage) == on_rank.end()) on_rank.push_back(stage);
+        std::sort(on_rank.begin(), on_rank.end());
+        std::vector<HeldBytes> const bytes(on_rank.size(), {.kept = {}, .waiting = 1 * units::B, .working = {}});
+        return most_bytes_held(order, on_rank, bytes).base();
+    };
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+        CAPTURE(rank);
+        CHECK(waiting("zb-h1", 1, rank) == static_cast<double>(rank + 1));
+        CHECK(waiting("zb-h2", 1, rank) == static_cast<double>(2 * rank + 1));
+        CHECK(waiting("zb-v", 2, rank) == static_cast<double>(2 * rank + 1));
+        CHECK(waiting("dualpipe-v", 2, rank) == static_cast<double>(rank + 1));
+    }
+}

@@ -80,7 +80,10 @@ TEST_CASE("memory_timelines: a split backward keeps activations until its weight
                    task(4, 1, TaskPass::backward_weight)};
     graph.dependencies = {0, 1};
     auto const timeline =
-        memory_timelines(graph, walk_graph(graph), {{10 * units::B}, {{5 * units::B, 2 * units::B, 2 * units::B}}})
+        memory_timelines(
+            graph, walk_graph(graph),
+            {{10 * units::B},
+             {{.kept = 5 * units::B, .forward = 2 * units::B, .backward = 9 * units::B, .input_half = 2 * units::B}}})
             .front();
     REQUIRE(timeline.steps.size() == 3);
     CHECK(timeline.steps[0].bytes == 17 * units::B);
@@ -89,6 +92,36 @@ TEST_CASE("memory_timelines: a split backward keeps activations until its weight
     CHECK(timeline.steps[2].time == 7);
     CHECK(timeline.steps[2].bytes == 10 * units::B);
     CHECK(timeline.peak == 17 * units::B);
+}
+
+TEST_CASE(
+    "memory_timelines: what is run again for an input half stays for the weight half, and goes with a whole one") {
+    TaskGraph graph;
+    graph.ranks = {{0, 0, 1}};
+    graph.names = {"a"};
+    auto const task = [](double time, std::uint32_t first, TaskPass pass) {
+        return Task{.duration = time, .first_dependency = first, .microbatch = 0, .stage = 0, .pass = pass};
+    };
+    graph.tasks = {task(1, 0, TaskPass::forward), task(2, 0, TaskPass::backward_input),
+                   task(4, 1, TaskPass::backward_weight)};
+    graph.dependencies = {0, 1};
+    MemoryInput const input{.fixed = {10 * units::B},
+                            .stages = {{.kept = 1 * units::B,
+                                        .forward = {},
+                                        .backward = 3 * units::B,
+                                        .input_half = 2 * units::B,
+                                        .waiting = 6 * units::B}}};
+    auto const steps = [&] {
+        std::vector<std::pair<double, double>> out;
+        auto const timeline = memory_timelines(graph, walk_graph(graph), input).front();
+        for (MemoryStep const& s : timeline.steps)
+            out.emplace_back(s.time, s.bytes.base());
+        return out;
+    };
+    CHECK(steps() == std::vector<std::pair<double, double>>{{0, 11}, {1, 19}, {3, 17}, {7, 10}});
+    graph.tasks = {task(1, 0, TaskPass::forward), task(6, 0, TaskPass::backward)};
+    graph.dependencies = {0};
+    CHECK(steps() == std::vector<std::pair<double, double>>{{0, 11}, {1, 14}, {7, 10}});
 }
 
 TEST_CASE(

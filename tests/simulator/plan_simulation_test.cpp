@@ -372,6 +372,54 @@ TEST_CASE("simulation: a forward and a backward side by side have logits, or a l
     check_near_footprint(form, plan, 0.95);
 }
 
+TEST_CASE("simulation: what runs again for an input half is held for the weight half, whole", "[INV-34]") {
+    ModelSpec const model = llama(2048, 16, 8, 16, 5504);
+    Workload const workload{.sequence = 2048, .global_batch = 32};
+    FrameworkProfile const framework = neutral_framework();
+    ClusterSpec const machine = cluster();
+    ClosedForm form(model, workload, machine, framework, Precision::bf16);
+    auto const [schedule, chunks] =
+        GENERATE(table<Schedule, std::int64_t>({{Schedule::zb_h1, 1}, {Schedule::zb_h2, 1}, {Schedule::zb_v, 2}}));
+    ParallelPlan plan;
+    plan.pp = 4;
+    plan.vpp = chunks;
+    plan.schedule = schedule;
+    std::vector<StageMemory> const without = memory_by_stage(form, plan);
+    plan.recompute = GENERATE(Recompute::selective, Recompute::full);
+    plan.recompute_modules = {RecomputeModule::layernorm, RecomputeModule::mlp};
+    check_near_footprint(form, plan, 0.95);
+    std::vector<StageMemory> const again = memory_by_stage(form, plan);
+    for (std::size_t rank = 0; rank < again.size(); ++rank) {
+        CAPTURE(rank);
+        // On the last rank of zb-h1 all that are in flight wait at one moment.
+        CHECK(again[rank].activations <= without[rank].activations * (1 + 1e-12));
+        // One chunk waits whole on every rank.
+        CHECK(again[rank].activations >
+              without[rank].activations / without[rank].in_flight / static_cast<double>(chunks));
+    }
+    CHECK(again.front().activations < without.front().activations);
+    StepEstimate const quick = form.evaluate(plan);
+    CHECK(quick.peak() == form.evaluate(plan, PipelineMethod::walk).peak());
+    auto const fullest = [](StageMemory const& a, StageMemory const& b) { return a.reserved() < b.reserved(); };
+    CHECK(quick.peak() == std::max_element(again.begin(), again.end(), fullest)->reserved());
+}
+
+TEST_CASE("simulation: scores that are made again are gone with their layer's input half", "[INV-34]") {
+    ModelSpec const model = llama(2048, 16, 16, 16, 5504);
+    FrameworkProfile const framework = neutral_framework();
+    ClusterSpec const machine = cluster();
+    ClosedForm form(model, {.sequence = 4096, .global_batch = 32}, machine, framework, Precision::bf16);
+    ParallelPlan plan{.pp = 4};
+    plan.attention = AttentionKernel::unfused;
+    plan.recompute = Recompute::selective;
+    auto const last = [&](Schedule schedule) {
+        plan.schedule = schedule;
+        return memory_by_stage(form, plan).front();
+    };
+    CHECK(last(Schedule::zb_h1).activations == last(Schedule::one_f_one_b).activations);
+    check_near_footprint(form, plan, 0.95);
+}
+
 TEST_CASE("simulation: what predicts further tokens runs again with the layers", "[INV-32]") {
     ModelSpec model = mixture(2048, 16, 8, 2, 5504);
     FrameworkProfile const framework = neutral_framework();
