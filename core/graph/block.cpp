@@ -54,15 +54,14 @@ bool runs_again(Recompute policy, Rerun rerun) {
 Work Block::work(Pass pass) const {
     Work total;
     for (Op const& op : ops)
-        if (op.op_class() != OpClass::communication) total += work_of(op, pass);
+        total += work_of(op, pass);
     return total;
 }
 
 Work Block::rerun_work(Recompute recompute, Rerun last) const {
     Work total;
     for (Op const& op : ops)
-        if (op.op_class() != OpClass::communication && runs_again(recompute, op.rerun) && op.rerun <= last)
-            total += work_of(op, Pass::forward);
+        if (runs_again(recompute, op.rerun) && op.rerun <= last) total += work_of(op, Pass::forward);
     return total;
 }
 

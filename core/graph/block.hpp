@@ -102,7 +102,7 @@ struct Block {
     FrozenWeights frozen;
     double offloaded_share = 1;  ///< of the model's layers whose activations are offloaded, where some are: the mean
 
-    /// Work of one pass over all ops that are not communication.
+    /// Work of one pass over all ops, communication among them.
     [[nodiscard]] Work work(Pass pass) const;
     /// Extra forward work under a recompute policy.
     [[nodiscard]] Work rerun_work(Recompute recompute, Rerun last = Rerun::to_the_end) const;

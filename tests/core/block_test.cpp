@@ -189,6 +189,18 @@ TEST_CASE("narrow formats quantise the inputs of experts' products as those of a
     CHECK(quantised(Precision::fp4) == Approx((2 + 2 * (0.5 + 1.0 / 16)) / 3 * quantised(Precision::fp8)));
 }
 
+TEST_CASE("work of a pass sends what its collectives do, and so does what runs again", "[INV-7]") {
+    ParallelPlan const plan = paper_plan(8, Switch::on, 1);
+    Block const layer = build_layer(llama(4096, 32, 8, 1, 14336), {}, plan, 4096);
+    double const tensor = 2.0 * 4096 * 4096;  // 16 bits of [T, h]
+    // Two regions: gathered and reduced; backward the same, and what was gathered once more.
+    CHECK(layer.work(Pass::forward).sent.base() == 4 * tensor);
+    CHECK(layer.work(Pass::backward).sent.base() == 6 * tensor);
+    CHECK(layer.rerun_work(Recompute::full).sent == layer.work(Pass::forward).sent);
+    CHECK(layer.rerun_work(Recompute::selective).sent == Bytes{});
+    CHECK(build_layer(llama(4096, 32, 8, 1, 14336), {}, {}, 4096).work(Pass::forward).sent == Bytes{});
+}
+
 TEST_CASE("recompute runs again what it says: nothing, the attention core, the whole forward pass", "[INV-7]") {
     for (ModelSpec const& model : {gpt(1024, 16, 1), llama(4096, 32, 8, 1, 14336), mixture(2048, 1, 8, 2, 5632)}) {
         Block const layer = build_layer(model, model.layers.front(), {}, 4096);
