@@ -39,21 +39,49 @@ void append_vocabulary_product(BlockBuilder& b) {
                      Passes::forward);
 }
 
-}  // namespace
-
-Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
-    BlockBuilder b("embedding", model, plan, sequence);
-    auto const tokens = static_cast<double>(b.tokens);
-    b.streaming("lookup", 4 * tokens * static_cast<double>(table_width(model)), 1.5);
+/// Tokens looked up in the table, whose rows the tensor-parallel ranks share.
+void append_lookup(BlockBuilder& b) {
+    auto const width = static_cast<double>(table_width(b.model));
+    b.streaming("lookup", 4 * static_cast<double>(b.tokens) * width, 1.5);
     // The gradient of the whole table is zeroed, whatever rows the tokens add to, in the working precision. Source:
     // PyTorch, embedding_dense_backward; Megatron-Core's VocabParallelEmbedding calls it.
-    auto const rows = static_cast<double>(padded_vocabulary(model.vocab, plan) / plan.tp);
-    double const weights = rows * static_cast<double>(table_width(model));
+    double const weights = static_cast<double>(padded_vocabulary(b.model.vocab, b.plan) / b.plan.tp) * width;
     b.block.ops.push_back(
         {.name = "table gradient",
          .what = Streaming{.forward = {}, .backward = 2 * weights * units::B, .counted = true, .weights = weights},
          .passes = Passes::backward});
     b.leave_tensor_region("embedding out", Precision::bf16);
+}
+
+/// The tokens that a prediction module predicts from are looked up again, outside of what runs again. Source:
+/// Megatron-Core, multi_token_prediction.py (`_get_embeddings`, before `_checkpointed_forward`).
+void append_next_tokens(BlockBuilder& b, SequenceShape const& sequence) {
+    BlockBuilder lookup("lookup", b.model, b.plan, sequence);
+    lookup.outside_layers([&] { append_lookup(lookup); });
+    if (b.plan.adapters.on()) lookup.end_gradient();
+    b.block.ops.insert(b.block.ops.end(), lookup.block.ops.begin(), lookup.block.ops.end());
+}
+
+/// Hidden states and embeddings side by side, [T, 2 h] -> [T, h / t]. The ranks gather the result along the width, and
+/// with sequence parallelism each keeps its tokens of it, whose gradients are gathered. Source: Megatron-Core,
+/// multi_token_prediction.py (`_concat_embeddings`).
+void append_prediction_input(BlockBuilder& b) {
+    constexpr std::string_view name = "mtp projection";
+    b.norm("mtp hidden norm");
+    b.norm("mtp embedding norm");
+    b.enter_tensor_region(name, {}, b.plan.precision, 2);
+    b.gemm(name, Split::output, b.model.hidden / b.plan.tp, 2 * b.model.hidden);
+    if (b.plan.tp == 1) return;
+    double const bytes = 2 * static_cast<double>(b.tokens) * b.hidden;
+    bool const split = b.plan.sequence_parallel == Switch::on;
+    b.collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, split ? Passes::both : Passes::forward);
+}
+
+}  // namespace
+
+Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
+    BlockBuilder b("embedding", model, plan, sequence);
+    append_lookup(b);
     if (model.embedding_width > 0) {
         Precision const precision = is_narrow(plan.precision) ? Precision::bf16 : plan.precision;
         b.gemm_on(b.tokens, "embedding projection", model.hidden, model.embedding_width, precision, Storage::plain);
@@ -91,15 +119,15 @@ Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape 
     for (std::int64_t module = 0; module < model.mtp_modules; ++module) {
         double const elements = b.norm_tokens * b.hidden;
         b.block.input += 4 * elements * units::B;  // hidden states and embeddings
-        b.norm("mtp hidden norm");
-        b.norm("mtp embedding norm");
-        b.gemm("mtp projection", Split::output, model.hidden / plan.tp, 2 * model.hidden);
+        append_next_tokens(b, sequence);
+        append_prediction_input(b);
         b.keep("mtp norms and projection", "6 T h [/t with SP]", 6 * elements);
         Block const layer = layer_in_16_bits(model, model.layers.back(), plan, sequence);
         b.block.ops.insert(b.block.ops.end(), layer.ops.begin(), layer.ops.end());
         b.block.saved.insert(b.block.saved.end(), layer.saved.begin(), layer.saved.end());
         b.outside_layers([&] {
-            b.keep("linear input", "2 T h [/t with SP]", 2 * elements);
+            b.norm("mtp final norm");
+            b.keep("norm and linear input", "4 T h [/t with SP]", 4 * elements);
             append_vocabulary_product(b);
         });
         b.hold(mtp_parameters(model));

@@ -17,6 +17,7 @@ Work pass_work(ModelSpec const& model, SequenceShape const& sequence, MtpModules
                LowRankAdapters const& adapters) {
     ParallelPlan one_device{};
     one_device.adapters = adapters;
+    one_device.vocab_multiple = 1;
     Work total;
     std::map<LayerKind, Work> of_kind;
     for (LayerKind const kind : model.layers) {

@@ -1,5 +1,6 @@
 #include "core/graph/block.hpp"
 
+#include "core/graph/model_flops.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 #include "tests/catch.hpp"
@@ -442,8 +443,9 @@ TEST_CASE("what predicts further tokens runs again like a layer, but not its sha
     Block const mtp = build_mtp(model, {}, 1024);
     Block const layer = build_layer(model, model.layers.back(), {}, 1024);
     double const tensor = 2.0 * 1024 * 2048;
-    CHECK(mtp.kept(Recompute::full).base() == 3 * tensor);  // hidden states, embeddings, what the output matrix reads
-    CHECK((mtp.kept(Recompute::none) - layer.kept(Recompute::none)).base() == 5 * tensor);
+    // Hidden states, embeddings, what the last norm and the output matrix read.
+    CHECK(mtp.kept(Recompute::full).base() == 4 * tensor);
+    CHECK((mtp.kept(Recompute::none) - layer.kept(Recompute::none)).base() == 6 * tensor);
     CHECK(mtp.kept(Recompute::none) - mtp.kept(Recompute::selective) ==
           layer.kept(Recompute::none) - layer.kept(Recompute::selective));
     CHECK(mtp.rerun_work(Recompute::selective).executed == layer.rerun_work(Recompute::selective).executed);
@@ -452,6 +454,51 @@ TEST_CASE("what predicts further tokens runs again like a layer, but not its sha
           Approx(projection.base()));
     CHECK(recompute_of_mtp({.recompute = Recompute::full}) == Recompute::full);
     CHECK(recompute_of_mtp({.recompute = Recompute::full, .recompute_layers = 1}) == Recompute::none);
+}
+
+TEST_CASE("a prediction module has three norms, looks tokens up, and gathers what its projection reads and leaves") {
+    ModelSpec model = llama(2048, 16, 4, 2, 5632);
+    model.mtp_modules = 1;
+    ParallelPlan plan = paper_plan(4, Switch::on, 1);
+    Block const layer = build_layer(model, model.layers.back(), plan, 1024);
+    Block const head = build_head(model, plan, 1024);
+    auto const sent = [&](Pass pass) {
+        return build_mtp(model, plan, 1024).work(pass).sent - layer.work(pass).sent - head.work(pass).sent;
+    };
+    double const tensor = 2.0 * 1024 * 2048;  // 16 bits of [T, h]
+    // Forward: embeddings are reduced, both halves of the projection's input gathered, and its output. Backward:
+    // gradients of embeddings are gathered, the input once more, its gradient is reduced, that of the output gathered.
+    CHECK(sent(Pass::forward).base() == (1 + 2 + 1) * tensor);
+    CHECK(sent(Pass::backward).base() == (1 + 2 + 2 + 1) * tensor);
+    plan.sequence_parallel = Switch::off;  // embeddings are all-reduced, and gradients of the projection's input
+    CHECK(build_mtp(model, plan, 1024).work(Pass::forward).sent -
+              build_layer(model, {}, plan, 1024).work(Pass::forward).sent -
+              build_head(model, plan, 1024).work(Pass::forward).sent ==
+          (1 + 1) * tensor * units::B);
+    CHECK(build_mtp(model, plan, 1024).work(Pass::backward).sent -
+              build_layer(model, {}, plan, 1024).work(Pass::backward).sent -
+              build_head(model, plan, 1024).work(Pass::backward).sent ==
+          2 * tensor * units::B);
+
+    auto const count = [](Block const& block, std::string_view part) {
+        return std::count_if(block.ops.begin(), block.ops.end(), [&](Op const& op) { return op.name == part; });
+    };
+    Block const mtp = build_mtp(model, {}, 1024);
+    for (char const* const name :
+         {"mtp hidden norm", "mtp embedding norm", "mtp final norm", "lookup", "table gradient"})
+        CHECK(count(mtp, name) == 1);
+    ParallelPlan adapted;
+    adapted.adapters = {.rank = 16, .targets = adapter_targets_from("all", "test")};
+    CHECK(count(build_mtp(model, adapted, 1024), "table gradient") == 0);
+}
+
+TEST_CASE("model FLOPs have the words of the model, those of prediction modules too", "[INV-4]") {
+    ModelSpec padded = llama(2048, 16, 4, 2, 5632, 50'304);
+    ModelSpec plain = llama(2048, 16, 4, 2, 5632, 50'257);
+    padded.mtp_modules = plain.mtp_modules = 2;
+    Workload const workload{.sequence = 1024, .global_batch = 4};
+    double const more = (model_flops_per_step(padded, workload) - model_flops_per_step(plain, workload)).base();
+    CHECK(more == Approx(3 * 3 * 2.0 * 4 * 1024 * 2048 * (50'304 - 50'257)).epsilon(1e-9));
 }
 
 TEST_CASE("Newton-Schulz steps of a layer are those of its matrices, cut along their longer sides", "[INV-6]") {
