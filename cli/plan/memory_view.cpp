@@ -73,7 +73,9 @@ std::string formula_of(SavedTensor const& t, KeptFormats const& formats) {
                        t.narrow_bytes(formats));
 }
 
-std::string dropped_by(Rerun rerun) {
+/// Policies that run a tensor's block again and drop it. @param again whether some policy does
+std::string dropped_by(Rerun rerun, Switch again) {
+    if (again == Switch::off) return "";
     switch (rerun) {
         case Rerun::selective: return "selective, full";
         case Rerun::never: return "";
@@ -108,7 +110,7 @@ std::vector<KeptTensor> kept_tensors(MemorySheet const& s, std::size_t stage) {
     StageContent const& content = s.graph.layout.stages[stage];
     KeptFormats const formats = kept_formats(s.question.framework.memory);
     std::vector<KeptTensor> out;
-    auto const add = [&](Block const& block, std::int64_t times) {
+    auto const add = [&](Block const& block, std::int64_t times, Switch again) {
         if (times == 0) return;
         if (block.input > Bytes{})
             out.push_back({.block = block.name,
@@ -124,16 +126,18 @@ std::vector<KeptTensor> kept_tensors(MemorySheet const& s, std::size_t stage) {
                            .formula = formula_of(t, formats),
                            .per_layer = t.kept(formats),
                            .layers = times,
-                           .dropped_by = dropped_by(t.dropped_by)});
+                           .dropped_by = dropped_by(t.dropped_by, again)});
         }
     };
     BlockSet const& blocks = s.graph.blocks;
-    if (content.embedding) add(blocks.embedding, 1);
+    if (content.embedding) add(blocks.embedding, 1, Switch::off);
     for (std::size_t k = 0; k < blocks.layers.size(); ++k)
-        add(blocks.layers[k], content.layers_of_kind[k]);
+        add(blocks.layers[k], content.layers_of_kind[k], Switch::on);
     if (content.head) {
-        add(blocks.head, 1);
-        add(blocks.mtp, blocks.mtp.saved.empty() ? 0 : 1);
+        add(blocks.head, 1, Switch::off);
+        // Not with the layers of a stage where some of these are counted (`recompute_of_mtp`).
+        Switch const again = s.plan.recompute_layers > 0 ? Switch::off : Switch::on;
+        add(blocks.mtp, blocks.mtp.saved.empty() ? 0 : 1, again);
     }
     return out;
 }

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <set>
+
 using Json = nlohmann::json;
 using Arguments = std::vector<std::string>;
 
@@ -87,6 +89,24 @@ TEST_CASE("memory: the tensors that are listed are all that the activations in f
         CHECK(kept * fullest.at("microbatches_in_flight").get<double>() ==
               Approx(fullest.at("layer_activations_bytes").get<double>()).epsilon(1e-9));
     }
+}
+
+TEST_CASE("memory: no policy drops what embedding and head keep, nor prediction modules where layers are counted") {
+    auto const dropped = [](std::string const& block, Arguments const& more) {
+        Json const json =
+            Json::parse(run_sextant(Arguments{"memory", "-m", "deepseek-v3", "-c", "h100-sxm", "-n", "64", "--tp", "8",
+                                              "--ep", "64", "--pp", "1", "--format", "json"} +
+                                    more)
+                            .out);
+        std::set<std::string> policies;
+        for (Json const& tensor : json.at("tensors_of_fullest_stage"))
+            if (tensor.at("block") == block) policies.insert(tensor.at("dropped_by").get<std::string>());
+        return policies;
+    };
+    std::set<std::string> const never{""};
+    CHECK(dropped("head", {}) == never);
+    CHECK(dropped("mtp", {}).count("full") == 1);
+    CHECK(dropped("mtp", {"--recompute", "full", "--recompute-layers", "2"}) == never);
 }
 
 TEST_CASE("memory: the fullest stage is what estimate reports", "[INV-21]") {
