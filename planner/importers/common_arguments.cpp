@@ -45,8 +45,10 @@ void read_recompute(ArgumentReader& in, ForeignPlan& out) {
     static_cast<void>(in.integer("--checkpoint-num-layers", 1, most_layers));
     if (p.recompute == Recompute::full && method == "block" && layers) p.recompute_layers = *layers * p.vpp;
     if (p.recompute == Recompute::full && method == "uniform" && layers.value_or(1) > 1)
-        out.warnings.push_back(
-            "--recompute-num-layers: units of several layers keep fewer activations than counted here");
+        out.warnings.push_back(fmt::format(
+            "--recompute-num-layers: counted layer by layer; a unit of {0} keeps one input, not {0}, and has all {0} "
+            "layers at once while it runs again, not one: with few microbatches in flight that is more memory",
+            *layers));
     std::vector<std::string> const modules = in.words("--recompute-modules");
     if (!modules.empty() && p.recompute == Recompute::selective)
         p.recompute_modules =
