@@ -54,12 +54,21 @@ void settle_batches(DeepSpeedSettings const& s, std::string_view launch, Foreign
     if (!out.global_batch && says_micro_batch) out.rank_batch = p.micro_batch * s.accumulation_steps.value_or(1);
 }
 
+/// The framework's constants where gradients of 16 bit are added up in fp32: with ZeRO 2 and 3 the shard of them is
+/// wider; with ZeRO 0 and 1 BF16_Optimizer has an fp32 array of all beside those that a microbatch leaves. Source:
+/// DeepSpeed, runtime/engine.py (`grad_accum_dtype`), stage_1_and_2.py, bf16_optimizer.py
+/// (`fp32_groups_gradients_flat`).
+std::string framework_of(DeepSpeedSettings const& s, ParallelPlan const& p) {
+    bool const wide = s.sums_in_fp32 && (p.precision == Precision::bf16 || is_narrow(p.precision));
+    if (!wide) return "deepspeed";
+    return p.zero <= 1 ? "deepspeed:gradient_bytes=6" : "deepspeed:gradient_bytes=4";
+}
+
 }  // namespace
 
 ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std::string_view where,
                              ModelSpec const& model) {
     ForeignPlan out;
-    out.framework = "deepspeed";
     ParallelPlan& p = out.plan;
     DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
     if (!launch.empty()) {
@@ -84,6 +93,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
                 : s.offloads_optimizer              ? Offload::optimizer
                 : checkpoints                       ? Offload::activations
                                                     : Offload::none;
+    out.framework = framework_of(s, p);
     settle_batches(s, launch, out, where);
     if (s.shard_group && p.zero == 3 && *s.shard_group != p.dp * p.cp) p.shard_group = *s.shard_group;
     return out;

@@ -11,6 +11,7 @@ struct DeepSpeedSettings {
     std::optional<int> zero;
     std::optional<Precision> precision;  ///< fp32 where both half formats are off
     std::optional<Optimizer> optimizer;
+    bool sums_in_fp32 = false;  ///< gradients over the microbatches
     bool offloads_optimizer = false;
     bool offloads_checkpoints = false;
 };

@@ -168,6 +168,12 @@ Optimizer optimizer_of(std::string name, std::string_view where) {
     throw InputError("{}: optimizer.type: '{}' is not modelled (Adam, AdamW, SGD or Muon)", where, name);
 }
 
+/// A format as DeepSpeed's `DtypeEnum` (runtime/config.py) reads it.
+bool is_fp32(std::string_view name) {
+    constexpr std::array names{"fp32", "float32", "float", "torch.float32"};
+    return std::any_of(names.begin(), names.end(), [&](char const* known) { return name == known; });
+}
+
 void read_recompute(Section recompute, DeepSpeedSettings& s, ForeignPlan& out) {
     s.offloads_checkpoints = recompute.flag("cpu_checkpointing");
     if (recompute.flag("partition_activations"))
@@ -210,6 +216,10 @@ DeepSpeedSettings read_deepspeed_settings(std::string_view json, std::string_vie
     if (auto optimizer = root.section("optimizer")) {
         if (auto const type = optimizer->text("type")) s.optimizer = optimizer_of(*type, where);
         optimizer->finish(out, optimizer_without_effect);
+    }
+    if (auto types = root.section("data_types")) {
+        s.sums_in_fp32 = is_fp32(types->text("grad_accum_dtype").value_or("auto"));
+        types->finish(out, {});
     }
     if (auto zero = root.section("zero_optimization")) read_zero(*zero, s, out, where);
     if (auto recompute = root.section("activation_checkpointing")) read_recompute(*recompute, s, out);

@@ -133,6 +133,35 @@ TEST_CASE("sections of DeepSpeed's file are read to their last key", "[import]")
                              "zero_optimization.offload_optimizer.pin_memory", "activation_checkpointing.profile"});
 }
 
+TEST_CASE("gradients that DeepSpeed adds up in fp32 are as wide as its optimizer holds them", "[import]") {
+    auto const framework = [](std::string const& zero, std::string const& type, std::string const& half = "bf16") {
+        ForeignPlan const f = import_deepspeed(fmt::format(R"({{"{}": {{"enabled": true}}, "zero_optimization":
+            {{"stage": {}}}, "data_types": {{"grad_accum_dtype": "{}"}}}})",
+                                                           half, zero, type),
+                                               "", "ds.json", llama());
+        CHECK_FALSE(has(f.warnings, "data_types"));
+        return find_framework(f.framework, "test").memory.gradient_bytes.value;
+    };
+    CHECK(framework("2", "bf16") == 2);
+    CHECK(framework("2", "fp32") == 4);
+    CHECK(framework("3", "fp32") == 4);
+    CHECK(framework("1", "fp32") == 6);
+    CHECK(framework("2", "fp32", "fp16") == 2);  // which has figures of its own
+    CHECK(has(import_deepspeed(R"({"data_types": {"x": 1}})", "", "x", llama()).warnings, "data_types.x: not known"));
+}
+
+TEST_CASE("units of several layers that run again are said to be counted one by one", "[import]") {
+    auto const warnings = [](char const* layers) {
+        return import_megatron(fmt::format("--bf16 --recompute-granularity full --recompute-method uniform "
+                                           "--recompute-num-layers {}",
+                                           layers),
+                               "x", llama())
+            .warnings;
+    };
+    CHECK_FALSE(has(warnings("1"), "--recompute-num-layers"));
+    CHECK(has(warnings("4"), "has all 4 layers at once while it runs again"));
+}
+
 TEST_CASE("a Megatron-LM script gives its plan", "[import]") {
     ForeignPlan const f = import_megatron(R"(#!/bin/bash
 GPUS=8
@@ -217,6 +246,10 @@ TEST_CASE("modules of selective recompute and the format of gradients are read",
     CHECK(megatron("").plan.gradients == GradientFormat::usual);
     CHECK(megatron("--grad-reduce-in-bf16").plan.gradients == GradientFormat::bf16);
     CHECK(import_megatron("--fp16 --grad-reduce-in-bf16", "x", llama()).plan.gradients == GradientFormat::usual);
+    ForeignPlan const precise = megatron("--use-precision-aware-optimizer --main-grads-dtype bf16");
+    CHECK(precise.plan.gradients == GradientFormat::bf16);
+    CHECK_FALSE(has(precise.warnings, "--main-grads-dtype"));
+    CHECK(megatron("--use-precision-aware-optimizer --main-grads-dtype fp32").plan.gradients == GradientFormat::usual);
     ForeignPlan const titan = import_torchtitan(
         "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n", "x.toml", llama());
     CHECK(titan.plan.recompute == Recompute::selective);
