@@ -105,14 +105,15 @@ namespace {
 /// Before sharding and offload.
 StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& plan) {
     // In bf16 throughout, whatever a framework keeps for other optimizers.
-    double const gradient = kept_gradients(framework).bytes(plan);
+    KeptGradients const kept = kept_gradients(framework);
+    double const gradient = kept.bytes(plan);
     if (plan.optimizer == Optimizer::adamw_pure_bf16) return {.weights = 2, .gradients = gradient, .optimizer = 2 * 2};
     // In fp32 throughout: weights, gradients and AdamW's moments, and no other copy of the weights.
     if (working_bytes(plan.precision) > 2)
         return {.weights = 4, .gradients = gradient, .optimizer = 8 - optimizer_saving(plan.optimizer)};
     bool const fp16 = plan.precision == Precision::fp16;
-    double const master =
-        (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) - optimizer_saving(plan.optimizer);
+    double const master = (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) -
+                          optimizer_saving(plan.optimizer) - kept.remainder_saving(plan);
     return {.weights = framework.weight_bytes.value, .gradients = gradient, .optimizer = std::max(0.0, master)};
 }
 
@@ -284,6 +285,15 @@ Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory
     return bytes * B;
 }
 
+/// fp32 copies of gradients for the update; those of fp16 are state.
+Bytes copied_gradients(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.precision == Precision::fp16) return {};
+    double const updated =
+        plan.zero >= 1 ? load.parameters.dense / dense_shards(plan) + load.parameters.expert / expert_shards(plan)
+                       : load.parameters.total();
+    return kept_gradients(framework).copy_bytes(plan) * updated * B;
+}
+
 Bytes updated_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     if (plan.zero != 1 || shards_nothing(load, plan)) return {};
     double const shards = copies_dense(plan) ? dense_shards(plan) : expert_shards(plan);
@@ -349,7 +359,8 @@ Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework) {
 Bytes closing_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     if (reduces_units_last(plan, framework)) return first_unit_buffers(load, plan, framework);
     Bytes const given_up = cast_weights(load, plan, framework);
-    if (!shards_units(plan, framework)) return updated_weights(load, plan, framework) - given_up;
+    if (!shards_units(plan, framework))
+        return updated_weights(load, plan, framework) + copied_gradients(load, plan, framework) - given_up;
     double const written_late = begins_without_gradients(load, plan, framework)
                                     ? state_bytes(framework, plan, dense_shards(plan)).gradients
                                     : 0;

@@ -28,10 +28,12 @@ double update_bytes(ParallelPlan const& plan, KeptGradients const& kept, Framewo
     // What is not held is neither read nor written.
     if (offloads_optimizer(plan)) return host_update_bytes - 2 * optimizer_saving(plan.optimizer);
     double const narrower = f.gradient_bytes_sent.value - gradient_traffic(f, kept, plan).sent;
-    // An fp32 copy of fp16 gradients is written, scaled in place and read. Source: Megatron-Core, optimizer.py.
-    double const copied = plan.precision == Precision::fp16 ? 4 * kept.fp16_copy_bytes : 0;
-    return std::max(0.0, f.optimizer_bytes_per_parameter.value - narrower - 2 * optimizer_saving(plan.optimizer)) +
-           copied;
+    // An fp32 copy of 16-bit gradients is written and read, of fp16 ones also scaled in place. Source: Megatron-Core,
+    // optimizer.py.
+    double const copied = (plan.precision == Precision::fp16 ? 4 : 2) * kept.copy_bytes(plan);
+    // Both halves of a weight are read; the one that is not bf16's is written in place of both.
+    double const saved = 2 * optimizer_saving(plan.optimizer) + kept.remainder_saving(plan);
+    return std::max(0.0, f.optimizer_bytes_per_parameter.value - narrower - saved) + copied;
 }
 
 /// Bytes that gradients move in a step beside their sums and their update: a buffer of them is zeroed, and the norm

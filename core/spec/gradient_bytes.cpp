@@ -5,6 +5,14 @@
 #include <algorithm>
 
 namespace sextant {
+namespace {
+
+/// Megatron-Core's `--use-precision-aware-optimizer`, which updates from the gradients as they are.
+bool is_precision_aware(ParallelPlan const& plan) {
+    return plan.optimizer == Optimizer::adamw_bf16 || plan.optimizer == Optimizer::adamw_8bit;
+}
+
+}  // namespace
 
 KeptGradients kept_gradients(FrameworkMemory const& framework) {
     return {.usual_bytes = framework.gradient_bytes.value,
@@ -20,6 +28,18 @@ double KeptGradients::bytes(ParallelPlan const& plan) const {
     double const kept = plan.precision == Precision::fp16 ? fp16_bytes : usual_bytes;
     // What is added up in bf16 is not wider than the weights that it is for.
     return plan.gradients == GradientFormat::bf16 ? std::min(kept, weight_bytes) : kept;
+}
+
+double KeptGradients::copy_bytes(ParallelPlan const& plan) const {
+    bool const is_wide = bytes(plan) > 2 || plan.optimizer == Optimizer::adamw_pure_bf16;
+    // The weights of a host's optimizer are updated there.
+    if (is_wide || is_precision_aware(plan) || offloads_optimizer(plan)) return 0;
+    return fp16_copy_bytes;
+}
+
+double KeptGradients::remainder_saving(ParallelPlan const& plan) const {
+    bool const remains = is_precision_aware(plan) && plan.precision == Precision::bf16 && !offloads_optimizer(plan);
+    return remains && fp16_copy_bytes > 0 ? 2 : 0;
 }
 
 double sent_gradient_bytes(FrameworkTiming const& framework, GradientFormat format) {

@@ -9,7 +9,9 @@ struct KeptGradients {
     double usual_bytes = 4;  ///< per parameter
     double fp16_bytes = 4;   ///< the same under fp16 with loss scaling
     double weight_bytes = 4;
-    double fp16_copy_bytes = 0;    ///< per parameter, of the fp32 copy that fp16's optimizer works on
+    /// Per parameter, of the fp32 copy of 16-bit gradients that Megatron's optimizers work on. Under fp16 it is part of
+    /// the optimizer's state.
+    double fp16_copy_bytes = 0;
     Switch to_host = Switch::off;  ///< with the optimizer's state in host memory they go there as they are made
 
     /// Whether they have an array of their own, wider than the weights: Megatron's main gradients, which every
@@ -18,6 +20,14 @@ struct KeptGradients {
     [[nodiscard]] bool buffered() const { return usual_bytes > weight_bytes; }
     /// Bytes per parameter of a plan.
     [[nodiscard]] double bytes(ParallelPlan const& plan) const;
+    /// Of a plan, bytes per parameter of that copy, which is made for the update; none with a precision-aware
+    /// optimizer. Source: Megatron-Core, distrib_optimizer.py (`_copy_model_grads_to_main_grads`:
+    /// `shard_model_grad.float()`, or `decoupled_grad`), and Float16OptimizerWithFloat16Params of optimizer.py.
+    [[nodiscard]] double copy_bytes(ParallelPlan const& plan) const;
+    /// Bytes per parameter that a precision-aware optimizer holds less of fp32 weights: of each it keeps the 16 bits
+    /// that its bf16 copy lacks. In fp8 and fp4 only delayed scaling has that, so none is counted. Source:
+    /// Megatron-Core, optimizer_config.py (`store_param_remainders`); Transformer Engine, FusedAdam.
+    [[nodiscard]] double remainder_saving(ParallelPlan const& plan) const;
     /// Whether they leave the device as they are made.
     [[nodiscard]] bool leave(ParallelPlan const& plan) const {
         return to_host == Switch::on && offloads_optimizer(plan);

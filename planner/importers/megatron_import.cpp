@@ -345,7 +345,9 @@ void read_kernels(ArgumentReader& in, ForeignPlan& out) {
     static_cast<void>(in.text("--fp4-recipe"));
     static_cast<void>(in.flag("--moe-grouped-gemm"));
     static_cast<void>(in.flag("--accumulate-allreduce-grads-in-fp32"));
-    if (in.flag("--grad-reduce-in-bf16") && takes_bf16_gradients(p.precision)) p.gradients = GradientFormat::bf16;
+    bool const reduced = in.flag("--grad-reduce-in-bf16");
+    bool const held = in.text("--main-grads-dtype") == "bf16";
+    if ((reduced || held) && takes_bf16_gradients(p.precision)) p.gradients = GradientFormat::bf16;
 }
 
 /// Products in a narrow format read copies beside 16-bit weights, unless the weights are in that format.

@@ -125,6 +125,45 @@ TEST_CASE("optimizers hold 12 bytes per parameter less what they leave out", "[I
     CHECK(stage_memory(load, plan, plain_memory()).optimizer.base() == Approx(8e9 + 4 * 2e8));  // Adam on the embedding
 }
 
+TEST_CASE("Megatron's precision-aware optimizer holds moments and 16 bits of each weight, and copies no gradients",
+          "[INV-20]") {
+    FrameworkMemory const megatron = find_framework("megatron", "test").memory;
+    ParallelPlan plan{.dp = 8, .zero = 1};
+    auto const bytes = [&](Optimizer optimizer) {
+        plan.optimizer = optimizer;
+        return 8 * state_bytes(megatron, plan, 8).optimizer;
+    };
+    CHECK(bytes(Optimizer::adamw) == 12);
+    CHECK(bytes(Optimizer::adamw_bf16) == 6);
+    CHECK(bytes(Optimizer::adamw_8bit) == 4);
+    plan.offload = Offload::optimizer;
+    plan.optimizer = Optimizer::adamw_bf16;
+    CHECK(8 * state_bytes(megatron, plan, 8).host == 8);  // on the host weights are whole
+}
+
+TEST_CASE("an fp32 copy of bf16 gradients is there for the update, when activations are not", "[INV-20]") {
+    FrameworkMemory const megatron = find_framework("megatron", "test").memory;
+    StageLoad load;
+    load.parameters = {.dense = 1e9, .expert = 2e9};
+    ParallelPlan plan{.dp = 8, .ep = 4, .gradients = GradientFormat::bf16};
+    auto const buffers = [&](int zero, Bytes kept) {
+        plan.zero = zero;
+        load.kept = kept;
+        return stage_memory(load, plan, megatron).buffers.base();
+    };
+    CHECK(buffers(0, {}) == Approx(4 * 3e9));
+    CHECK(buffers(1, {}) == Approx(4 * (1e9 / 8 + 2e9 / 2)));
+    CHECK(buffers(1, 3 * units::GB) == Approx(4 * (1e9 / 8 + 2e9 / 2) - 3e9));
+    CHECK(buffers(1, 5 * units::GB) == 0);
+    plan.optimizer = Optimizer::adamw_bf16;
+    CHECK(buffers(1, {}) == 0);
+    plan.optimizer = Optimizer::adamw;
+    plan.gradients = GradientFormat::usual;
+    CHECK(buffers(1, {}) == 0);
+    plan.precision = Precision::fp16;
+    CHECK(buffers(1, {}) == 0);  // it is part of the state
+}
+
 TEST_CASE("all of the state in bf16 is 8 bytes per parameter under any framework, shared as ZeRO shares it",
           "[INV-20]") {
     FrameworkMemory memory = plain_memory();

@@ -54,6 +54,20 @@ TEST_CASE("data_parallel_time: gradients in fp16 are exchanged in two bytes and 
     CHECK(bytes_of(fp16.optimizer) == Approx(28 + 16 + 2 + 2));
 }
 
+TEST_CASE(
+    "data_parallel_time: gradients in bf16 are updated from a copy in fp32, but not by a precision-aware optimizer",
+    "[INV-24]") {
+    ParallelPlan plan{.dp = 64, .gradients = GradientFormat::bf16};
+    // An update of 28 bytes reads a gradient of 2; the copy is written and read: 8. Zeroed 2, norm 2.
+    CHECK(bytes_of(time_of(plan, main_gradients).optimizer) == Approx(28 + 8 + 2 + 2));
+    // Moments of 2 bytes each, read and written: 8 less. 16 bits of a weight are written in place of 32.
+    plan.optimizer = Optimizer::adamw_bf16;
+    CHECK(bytes_of(time_of(plan, main_gradients).optimizer) == Approx(28 - 8 - 2 + 2 + 2));
+    KeptGradients other = main_gradients;
+    other.fp16_copy_bytes = 0;
+    CHECK(bytes_of(time_of(plan, other).optimizer) == Approx(28 - 8 + 2 + 2));
+}
+
 TEST_CASE("data_parallel_time: gradients that leave as they are made go to the host in every microbatch, and back",
           "[INV-24]") {
     KeptGradients const leaving{.usual_bytes = 2, .weight_bytes = 2, .to_host = Switch::on};

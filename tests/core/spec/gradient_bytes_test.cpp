@@ -38,6 +38,40 @@ TEST_CASE("gradients in fp16 are sent and added in the bytes that they are kept 
     CHECK(Of("deepspeed", {.precision = Precision::fp32}).traffic.sent == 4);
 }
 
+TEST_CASE("Megatron's optimizers work on an fp32 copy of 16-bit gradients, unless they are precision-aware") {
+    ParallelPlan plan{.gradients = GradientFormat::bf16};
+    auto const copy = [&](char const* framework) { return Of(framework, plan).kept.copy_bytes(plan); };
+    CHECK(copy("megatron") == 4);
+    for (char const* const framework : {"pytorch", "fsdp", "torchtitan", "nanotron", "maxtext", "generic"})
+        CHECK(copy(framework) == 0);
+    plan.optimizer = Optimizer::sgd;
+    CHECK(copy("megatron") == 4);
+    for (Optimizer const other : {Optimizer::adamw_bf16, Optimizer::adamw_8bit, Optimizer::adamw_pure_bf16}) {
+        plan.optimizer = other;
+        CHECK(copy("megatron") == 0);
+    }
+    plan.optimizer = Optimizer::adamw;
+    plan.offload = Offload::optimizer;
+    CHECK(copy("megatron") == 0);
+    plan.offload = Offload::none;
+    plan.gradients = GradientFormat::usual;
+    CHECK(copy("megatron") == 0);  // they are in fp32 as they are
+    plan.precision = Precision::fp16;
+    CHECK(copy("megatron") == 4);
+}
+
+TEST_CASE("of fp32 weights Megatron's precision-aware optimizer keeps what bf16 ones lack") {
+    ParallelPlan plan{.optimizer = Optimizer::adamw_bf16};
+    auto const less = [&](char const* framework) { return Of(framework, plan).kept.remainder_saving(plan); };
+    CHECK(less("megatron") == 2);
+    CHECK(less("torchtitan") == 0);
+    CHECK(less("deepspeed") == 0);
+    plan.precision = Precision::mxfp8;
+    CHECK(less("megatron") == 0);
+    plan = {.optimizer = Optimizer::adamw};
+    CHECK(less("megatron") == 0);
+}
+
 TEST_CASE("main gradients are a buffer where they are wider than the weights, else PyTorch's .grad") {
     for (char const* const framework : {"megatron", "nanotron", "generic"})
         CHECK(Of(framework).kept.buffered());
