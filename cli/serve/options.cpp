@@ -58,8 +58,8 @@ void add_serve_options(CLI::App& app, ServeOptions& o) {
         ->option_text("N");
     app.add_option(
            "--weights", o.weights,
-           "bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by "
-           "quantization_config of its config.json, else bf16)")
+           "bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by its "
+           "name, \"...-AWQ\", or quantization_config of its config.json, else bf16)")
         ->option_text("FORMAT");
     app.add_option("--kv-cache", o.cache,
                    "format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, "

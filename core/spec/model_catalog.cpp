@@ -6,6 +6,7 @@
 #include "core/nearest.hpp"
 #include "core/spec/hf_config.hpp"
 #include "core/spec/model_name.hpp"
+#include "core/spec/named_format.hpp"
 #include "core/spec/not_modelled.hpp"
 #include "core/spec/profile_change.hpp"
 #include "core/spec/quantisation_file.hpp"
@@ -17,6 +18,7 @@
 #include <map>
 #include <mutex>
 
+#include <utility>
 namespace sextant {
 namespace {
 
@@ -186,9 +188,11 @@ ModelSpec find_model(std::string_view name_or_path) {
 
 StoredModel find_stored_model(std::string_view name_or_path) {
     ChangedName const wanted = split_changes(name_or_path, "model");
-    if (auto const* preset = preset_for(wanted.name); preset != nullptr && wanted.changes.empty())
-        return read_preset(*preset);
-    return stored_model_of(changed_config(wanted));
+    auto const* const preset = preset_for(wanted.name);
+    StoredModel stored =
+        preset != nullptr && wanted.changes.empty() ? read_preset(*preset) : stored_model_of(changed_config(wanted));
+    if (preset != nullptr) stored.checkpoint = checkpoint_called(wanted.name, std::move(stored.checkpoint));
+    return stored;
 }
 
 std::string model_config(std::string_view name_or_path) { return find_config(name_or_path).text; }

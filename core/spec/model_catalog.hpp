@@ -27,7 +27,8 @@ struct StoredModel {
     CheckpointFormat checkpoint;
 };
 
-/// Both from one reading of the config. @throws InputError as `find_model`.
+/// Both from one reading of the config; where a preset was called by a name that says another format ("...-AWQ"), the
+/// checkpoint is of that (core/spec/named_format.hpp). @throws InputError as `find_model`.
 StoredModel find_stored_model(std::string_view name_or_path);
 
 /// The config that a name or a path stands for, as text. @throws InputError as `find_model`.

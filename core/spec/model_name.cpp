@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Tuning, packaging and number formats: they make no other shape.
+/// Tuning, packaging and number formats (core/spec/named_format.hpp): they make no other shape.
 constexpr std::array silent{
     "instruct", "chat",      "base",        "hf",       "it",         "pt",         "fp8",     "fp4",      "nvfp4",
     "mxfp4",    "mxfp8",     "bf16",        "fp16",     "int8",       "int4",       "8bit",    "4bit",     "awq",

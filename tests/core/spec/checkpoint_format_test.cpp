@@ -198,3 +198,24 @@ TEST_CASE("checkpoint format: a folder's hf_quant_config.json is read, with what
     CHECK(find_stored_model(path).model.layer_count() == find_model("qwen3-30b-a3b").layer_count());
     std::filesystem::remove_all(folder);
 }
+
+TEST_CASE("checkpoint format: the word in a model's name is its checkpoint's format, before that of the preset") {
+    auto const weights = [](char const* name) { return find_stored_model(name).checkpoint.weights; };
+    CHECK(weights("Qwen/Qwen3-32B-AWQ") == "int4-weights");
+    CHECK(weights("Qwen/Qwen3-32B-AWQ:num_hidden_layers=8") == "int4-weights");
+    CHECK(weights("TheBloke/Llama-2-70B-GPTQ") == "int4-weights");
+    CHECK(weights("Qwen/Qwen1.5-72B-Chat-GPTQ-Int8") == "int8-weights");
+    CHECK(weights("unsloth/Qwen2.5-32B-bnb-4bit") == "int4-weights");
+    CHECK(weights("meta-llama/Meta-Llama-3.1-405B-FP8") == "fp8");
+    CHECK(weights("nvidia/DeepSeek-R1-0528-FP4") == "fp4");
+    CHECK(weights("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8") == "int8");
+    CHECK(weights("moonshotai/Kimi-K2-Thinking") == "int4-weights");
+    // fp8 says nothing of scales, of which the preset's are in blocks; bf16 is no quantisation.
+    CHECK(weights("Qwen/Qwen3-Coder-480B-A35B-Instruct") == weights("qwen3-coder-480b-a35b"));
+    CHECK(weights("deepseek-ai/DeepSeek-V3-FP8") == "fp8-block");
+    CHECK(find_stored_model("unsloth/DeepSeek-R1-BF16").checkpoint.method.empty());
+    CHECK(find_stored_model("meta-llama/Llama-3.1-8B").checkpoint.method.empty());
+    // A format that has no model here is said, not guessed.
+    CHECK(weights("TheBloke/Llama-2-70B-GGUF").empty());
+    CHECK_THAT(find_stored_model("TheBloke/Llama-2-70B-GGUF").checkpoint.unknown, contains("gguf"));
+}
