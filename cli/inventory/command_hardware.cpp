@@ -21,7 +21,7 @@ struct Options {
 HardwareSelection read_selection(std::string const& path) {
     auto const document = JsonDocument::from_file(path);
     auto const format = ObjectReader(document).text("format");
-    if (format == "cluster") return {.cluster = read_cluster(ObjectReader(document))};
+    if (format == "cluster") return {.cluster = find_cluster(path, "hardware show")};  // with its network model
     if (format == "accelerator") return {.accelerator = read_accelerator(ObjectReader(document))};
     if (format == "framework") return {.framework = read_framework(ObjectReader(document))};
     throw InputError("{}: format is '{}' (cluster, accelerator or framework is expected)", path, format.substr(0, 60));

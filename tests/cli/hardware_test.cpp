@@ -1,6 +1,8 @@
 #include "core/json/text_file.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
 
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -98,6 +100,23 @@ TEST_CASE("hardware show lists of a framework's entries what differs, and how ma
     CHECK(entries.at(1).at("steps").is_number());
     for (auto const& entry : entries)
         CHECK(entry.at("values").size() >= 20);
+}
+
+TEST_CASE("hardware show of one's own file has the network that every command takes") {
+    ScratchFolder const folder("hardware_own");
+    std::string const file = folder.file("own.json", R"({
+        "format": "cluster", "version": 1, "name": "own", "accelerator": "h100-sxm", "domain_size": 8,
+        "scale_up": {"kind": "switched", "bandwidth": "450 GB/s"},
+        "scale_out": {"kind": "roce", "bandwidth": "200 Gbit/s"}, "host_memory": "256 GB"})");
+    auto const json = nlohmann::json::parse(run_sextant({"hardware", "show", file, "--format", "json"}).out);
+    auto const cluster = sextant::find_cluster(file, "--cluster");
+    bool found = false;
+    for (auto const& value : json.at("cluster").at("values")) {
+        if (value.at("key") != "scale_out.ring_efficiency") continue;
+        found = true;
+        CHECK(value.at("value").get<double>() == cluster.scale_out->ring_efficiency.value);
+    }
+    CHECK(found);
 }
 
 TEST_CASE("hardware show refuses an unknown name, format and file, and prints no report") {
