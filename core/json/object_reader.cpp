@@ -1,5 +1,6 @@
 #include "core/json/object_reader.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 
 #include <nlohmann/json.hpp>
@@ -125,8 +126,25 @@ Json const& ObjectReader::require(std::string_view key) {
     auto const* const found = find(key);
     if (found != nullptr) return *found;
     if (value_->contains(std::string(key))) throw InputError("{}: is null (a value is expected)", path_to(key));
-    std::string_view const why = key == "format" ? "it says what the file is, see docs/formats.md" : "it is required";
-    throw InputError("{}: the key '{}' is missing{} ({})", where(), key, did_you_mean(key, keys()), why);
+    std::string_view const why = key == "format" ? "it says what the file is" : "it is required";
+    throw InputError("{}: the key '{}' is missing{} ({}, see docs/formats.md)", where(), key, misspelt(key), why);
+}
+
+std::string ObjectReader::misspelt(std::string_view key) const {
+    auto others = keys();
+    std::erase_if(others,
+                  [&](std::string const& each) { return is_one_of(asked_, each) || is_one_of(expected_, each); });
+    return did_you_mean(key, others);
+}
+
+void ObjectReader::expect(std::vector<std::string> const& required, std::vector<std::string> const& optional) {
+    expected_ = required;
+    expected_.insert(expected_.end(), optional.begin(), optional.end());
+    std::vector<std::string> missing;
+    for (std::string const& key : required)
+        if (!value_->contains(key)) missing.push_back(fmt::format("'{}'{}", key, misspelt(key)));
+    if (missing.size() > 1)
+        throw InputError("{}: keys are missing: {} (they are required, see docs/formats.md)", where(), join(missing));
 }
 
 std::string ObjectReader::text(std::string_view key) { return as_text(require(key), path_to(key)); }

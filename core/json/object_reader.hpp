@@ -44,6 +44,10 @@ class ObjectReader {
 public:
     explicit ObjectReader(JsonDocument const& document);
 
+    /// The keys of this object, before any is read: all that are missing are named at once, and a key of these lists is
+    /// no misspelling of another. @throws InputError: two or more of the required ones are missing.
+    void expect(std::vector<std::string> const& required, std::vector<std::string> const& optional);
+
     /// Checks the `format` and `version` keys. @throws InputError naming what was found and what is read here.
     void format(std::string_view name, int version);
 
@@ -103,6 +107,8 @@ private:
     nlohmann::json const& require(std::string_view key);
     nlohmann::json const* find(std::string_view key);
     void mark(std::string_view key);
+    /// "; did you mean 'memory_bandwith'?": a key of the file that is not known to be right.
+    [[nodiscard]] std::string misspelt(std::string_view key) const;
     std::pair<nlohmann::json const*, Provenance> sourced(std::string_view key);
     [[nodiscard]] std::string path_below(std::string_view key) const;
 
@@ -110,6 +116,7 @@ private:
     std::string document_;  ///< name of the file
     std::string path_;      ///< inside the file, empty for the root
     std::vector<std::string> asked_;
+    std::vector<std::string> expected_;
     Provenance provenance_{};
 };
 

@@ -37,6 +37,11 @@ std::int64_t tiles_each_of(AcceleratorProfile const& profile) {
 
 AcceleratorProfile read_accelerator_values(ObjectReader in) {
     in.format("accelerator", 1);
+    in.expect({"name", "generation", "peak", "vector_peak", "memory_capacity", "memory_bandwidth", "l2",
+               "multiprocessors", "host_bandwidth", "power_watts", "gemm_efficiency", "attention_forward_efficiency",
+               "attention_backward_efficiency", "memory_efficiency", "launch_latency"},
+              {"title", "aliases", "vendor", "year", "basis", "source", "int8_peak", "l2_caches",
+               "host_update_bandwidth", "price_usd_per_hour"});
     in.set_default_provenance(Basis::assumed, "the file gives no source");
     read_default_provenance(in);
 

@@ -113,6 +113,7 @@ ScaleUpNetwork read_scale_up(ObjectReader in) {
     read_default_provenance(in);
     ScaleUpNetwork network;
     network.kind = scale_up_kind_from(in.text("kind"), in.path_to("kind"));
+    in.expect({"kind", "bandwidth"}, {"pair_bandwidth", "quad_bandwidth"});
     network.bandwidth = positive_quantity<BytesPerSecond>(in, "bandwidth");
     auto const defaults = defaults_of(network.kind);
     std::string const why = fmt::format("the file gives none; usual for kind '{}'", name_of(network.kind));
@@ -145,6 +146,7 @@ ScaleOutNetwork read_scale_out(ObjectReader in) {
     read_default_provenance(in);
     ScaleOutNetwork network;
     network.kind = in.text("kind");
+    in.expect({"kind", "bandwidth"}, {});
     if (std::find(kinds.begin(), kinds.end(), network.kind) == kinds.end())
         throw InputError("{}: unknown network '{}'{} (known: {})", in.path_to("kind"), network.kind,
                          did_you_mean(network.kind, kinds), join(kinds));
@@ -205,6 +207,9 @@ ClusterSpec read_cluster(ObjectReader in) {
     cluster.domain_size = count_between(in, "domain_size", in.integer("domain_size"), 1, most_accelerators);
     cluster.max_accelerators = count_between(in, "max_accelerators", 0, 0, most_accelerators);
     cluster.scale_up = read_scale_up(in.object("scale_up"));
+    in.expect({"name", "accelerator", "domain_size", "scale_up", "host_memory"},
+              {"title", "aliases", "max_accelerators", "scale_out", "usd_per_accelerator_hour", "collectives", "basis",
+               "source"});
     if (auto scale_out = in.optional_object("scale_out")) cluster.scale_out = read_scale_out(std::move(*scale_out));
     cluster.host_memory = positive_quantity<Bytes>(in, "host_memory");
     in.allow("usd_per_accelerator_hour");

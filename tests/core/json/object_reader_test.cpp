@@ -64,6 +64,17 @@ TEST_CASE("ObjectReader gives fallbacks for absent and null keys only") {
     CHECK_THROWS_WITH(in.text("missing"), contains("the key 'missing' is missing"));
 }
 
+TEST_CASE("missing keys are named together, and no key that is right is taken for a misspelt one") {
+    auto const text = document(R"({"memory_bandwidth": "1 GB/s", "host_update_bandwidth": "2 GB/s", "powr": 3})");
+    ObjectReader in(text);
+    CHECK_THROWS_WITH(in.expect({"memory_bandwidth", "host_bandwidth", "power"}, {"host_update_bandwidth"}),
+                      contains("'host_bandwidth', 'power'; did you mean 'powr'?") && contains("docs/formats.md"));
+    ObjectReader other(text);
+    other.expect({"memory_bandwidth", "host_bandwidth"}, {"host_update_bandwidth"});  // one alone is named when read
+    CHECK_THROWS_WITH(other.text("host_bandwidth"), contains("'host_bandwidth' is missing (it is required"));
+    CHECK_THROWS_WITH(other.text("power"), contains("did you mean 'powr'?"));
+}
+
 TEST_CASE("finish names the first key nobody asked for and the nearest one that was") {
     auto const text = document(R"({"bandwith": "1 GB/s"})");
     ObjectReader in(text);
