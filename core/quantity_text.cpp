@@ -153,8 +153,21 @@ std::optional<Unit> find_unit(std::string_view name) {
 
 /// Units of the right dimension that may have been meant by `name`, for the message.
 std::string suggestion(std::string_view name, Dimension const& wanted) {
+/// "; did you mean 'GB/s'?" for "GBps", which letters alone would take for "Gbps", an eighth of it; or 'GB' for "G".
+std::string bytes_meant(std::string_view name, Dimension const& wanted) {
+    constexpr std::string_view per_second = "Bps";
+    if (wanted == data_rate && name.ends_with(per_second)) {
+        std::string const rate = std::string(name.substr(0, name.size() - 2)) + "/s";
+        if (find_unit(rate)) return fmt::format("; did you mean '{}'?", rate);
+    }
+    std::string const bytes = std::string(name) + "B";
+    bool const prefix_alone = wanted == data && !name.empty() && single_unit(bytes).has_value();
+    return prefix_alone ? fmt::format("; did you mean '{}'?", bytes) : "";
+}
+
     std::vector<std::string> known;
     for (auto const& unit : units_known) {
+    if (std::string meant = bytes_meant(name, wanted); !meant.empty()) return meant;
         if (unit.dimension == wanted) known.emplace_back(unit.name);
         auto rate = unit.dimension;
         rate[0] -= 1;

@@ -5,7 +5,10 @@
 #include "core/nearest.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
+#include <string>
+#include <system_error>
 
 namespace sextant {
 namespace {
@@ -110,10 +113,10 @@ void read_slice_cube(ObjectReader& in, ScaleUpNetwork& network) {
 }
 
 ScaleUpNetwork read_scale_up(ObjectReader in) {
+    in.expect({"kind", "bandwidth"}, {"pair_bandwidth", "quad_bandwidth"});
     read_default_provenance(in);
     ScaleUpNetwork network;
     network.kind = scale_up_kind_from(in.text("kind"), in.path_to("kind"));
-    in.expect({"kind", "bandwidth"}, {"pair_bandwidth", "quad_bandwidth"});
     network.bandwidth = positive_quantity<BytesPerSecond>(in, "bandwidth");
     auto const defaults = defaults_of(network.kind);
     std::string const why = fmt::format("the file gives none; usual for kind '{}'", name_of(network.kind));
@@ -143,10 +146,10 @@ ScaleUpNetwork read_scale_up(ObjectReader in) {
 ScaleOutNetwork read_scale_out(ObjectReader in) {
     static std::vector<std::string> const kinds{"infiniband", "roce",     "efa", "slingshot",
                                                 "omni-path",  "ethernet", "dcn"};
+    in.expect({"kind", "bandwidth"}, {});
     read_default_provenance(in);
     ScaleOutNetwork network;
     network.kind = in.text("kind");
-    in.expect({"kind", "bandwidth"}, {});
     if (std::find(kinds.begin(), kinds.end(), network.kind) == kinds.end())
         throw InputError("{}: unknown network '{}'{} (known: {})", in.path_to("kind"), network.kind,
                          did_you_mean(network.kind, kinds), join(kinds));
@@ -177,9 +180,17 @@ ScaleOutNetwork read_scale_out(ObjectReader in) {
     return network;
 }
 
+/// A file that a cluster file names lies beside it, or else where the program was started.
+std::string file_beside(std::string const& cluster_file, std::string const& name) {
+    auto const beside = std::filesystem::path(cluster_file).parent_path() / name;
+    std::error_code ignored;
+    return std::filesystem::exists(beside, ignored) ? beside.string() : name;
+}
+
 AcceleratorProfile accelerator_of(ObjectReader& in) {
-    if (in.is_text("accelerator")) return find_accelerator(in.text("accelerator"), in.path_to("accelerator"));
-    return read_accelerator(in.object("accelerator"));
+    if (!in.is_text("accelerator")) return read_accelerator(in.object("accelerator"));
+    std::string const name = in.text("accelerator");
+    return find_accelerator(name.ends_with(".json") ? file_beside(in.where(), name) : name, in.path_to("accelerator"));
 }
 
 void check_sizes(ClusterSpec const& cluster, ObjectReader const& in) {
@@ -196,6 +207,9 @@ void check_sizes(ClusterSpec const& cluster, ObjectReader const& in) {
 
 ClusterSpec read_cluster(ObjectReader in) {
     in.format("cluster", 1);
+    in.expect({"name", "accelerator", "domain_size", "scale_up", "host_memory"},
+              {"title", "aliases", "max_accelerators", "scale_out", "usd_per_accelerator_hour", "collectives", "basis",
+               "source"});
     in.set_default_provenance(Basis::assumed, "the file gives no source");
     read_default_provenance(in);
 
@@ -207,9 +221,6 @@ ClusterSpec read_cluster(ObjectReader in) {
     cluster.domain_size = count_between(in, "domain_size", in.integer("domain_size"), 1, most_accelerators);
     cluster.max_accelerators = count_between(in, "max_accelerators", 0, 0, most_accelerators);
     cluster.scale_up = read_scale_up(in.object("scale_up"));
-    in.expect({"name", "accelerator", "domain_size", "scale_up", "host_memory"},
-              {"title", "aliases", "max_accelerators", "scale_out", "usd_per_accelerator_hour", "collectives", "basis",
-               "source"});
     if (auto scale_out = in.optional_object("scale_out")) cluster.scale_out = read_scale_out(std::move(*scale_out));
     cluster.host_memory = positive_quantity<Bytes>(in, "host_memory");
     in.allow("usd_per_accelerator_hour");

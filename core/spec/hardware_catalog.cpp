@@ -139,8 +139,20 @@ ClusterSpec read_whole_cluster(ObjectReader in) { return with_network_model(read
 
 ClusterSpec unchanged_cluster(std::string const& name, std::string_view where) {
     static ReadOnce<ClusterSpec> shipped(embedded_clusters(), cluster_folder, read_whole_cluster);
-    if (name.ends_with(".json")) return read_whole_cluster(ObjectReader(JsonDocument::from_file(name)));
+    if (name.ends_with(".json")) return cluster_in_file(name);
     if (auto found = shipped.find(name)) return std::move(*found);
+ClusterSpec cluster_in_file(std::string const& file) {
+    auto const document = JsonDocument::from_file(file);
+    if (ObjectReader in(document); in.is_text("format") && in.text("format") == "accelerator")
+        throw InputError(
+            "{0}: is an accelerator, not a cluster of them (that is a file as {{\"format\": \"cluster\", \"version\": "
+            "1, "
+            "\"name\": \"mine\", \"accelerator\": \"{0}\", \"domain_size\": 8, \"scale_up\": {{\"kind\": \"switched\", "
+            "\"bandwidth\": \"450 GB/s\"}}, \"host_memory\": \"256 GB\"}}; see docs/formats.md)",
+            file);
+    return read_whole_cluster(ObjectReader(document));
+}
+
     if (auto const* called = entry_called(all_clusters(), name)) return *called;
     if (auto usual = cluster_for_device(name)) return *std::move(usual);
     return find_called(all_clusters(), name, where, "cluster");

@@ -48,6 +48,7 @@ TEST_CASE("parse_quantity names the place, the text and what is allowed when it 
     refused("3 gb/s", "did you mean 'GB/s'");
     CHECK_THROWS_WITH(parse_quantity<Bytes>("16 Gb", "x"), contains("unknown unit 'Gb'"));  // GB of memory, or Gbit
     refused("3 GB/", "unknown unit");
+    refused("50 GBps", "did you mean 'GB/s'?");  // not 'Gbps', an eighth of it
     refused("3 GB/s/s", "unknown unit");
     refused("-3 GB/s", "negative");
     refused("nan GB/s", "not finite");

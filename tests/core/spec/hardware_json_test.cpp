@@ -6,6 +6,10 @@
 #include "core/spec/kernel_constants.hpp"
 #include "tests/catch.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <string>
 
 using namespace sextant;
@@ -137,6 +141,19 @@ TEST_CASE("the examples of docs/formats.md are read as they stand there") {
 TEST_CASE("read_cluster takes an accelerator written inline") {
     auto const inline_text = with(small_cluster, "\"h100-sxm\"", embedded(embedded_accelerators(), "l40s"));
     CHECK(cluster(inline_text).accelerator.name == "l40s");
+}
+
+TEST_CASE("read_cluster takes an accelerator's file that lies beside the cluster's, and find_cluster no such file") {
+    auto const folder = std::filesystem::temp_directory_path() / fmt::format("sextant_beside_{}", ::getpid());
+    std::filesystem::create_directories(folder);
+    std::string const chip = (folder / "chip.json").string();
+    std::string const machine = (folder / "machine.json").string();
+    write_text_file(chip, embedded(embedded_accelerators(), "l40s"));
+    write_text_file(machine, with(small_cluster, "\"h100-sxm\"", "\"chip.json\""));
+    CHECK(find_cluster(machine, "--cluster").accelerator.name == "l40s");
+    CHECK_THROWS_WITH(find_cluster(chip, "--cluster"),
+                      contains("is an accelerator, not a cluster") && contains("\"domain_size\": 8"));
+    std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("read_cluster refuses bad values with the key and what is allowed") {
