@@ -117,13 +117,7 @@ void check_step_is_said(RlOptions const& o) {
 ServingPlan engine_plan(RlOptions const& o, ClusterSpec const& cluster, EngineProfile const& engine) {
     ServingPlan plan = o.rollout;
     plan.weights = o.weights.empty() ? std::string(name_of(two_byte_precision(cluster.accelerator))) : o.weights;
-    if (find_gemm_format(plan.weights) == nullptr) {
-        std::vector<std::string> known;
-        for (GemmFormat const& format : gemm_formats())
-            known.emplace_back(format.name);
-        throw InputError("--rollout-weights: unknown format '{}'{} (known: {})", plan.weights,
-                         did_you_mean(plan.weights, known), join(known));
-    }
+    check_weights_format(plan.weights, "--rollout-weights");
     plan.cache = cache_format_from(o.cache, "--kv-cache");
     plan.memory_utilisation = o.memory_utilisation.value_or(default_memory_share(engine, cluster.accelerator, plan));
     return plan;

@@ -122,8 +122,7 @@ void add_machines(ServeQuestion& q, CheckpointFormat const& checkpoint, Options 
 /// Weight and cache formats to try: those given, else the cache as the checkpoint has it.
 void add_formats(ServeQuestion& q, CheckpointFormat const& checkpoint, Options const& o) {
     for (std::string const& weights : o.weights) {
-        if (find_gemm_format(weights) == nullptr)
-            throw InputError("--weights: unknown format '{}' (see serve estimate --help)", weights);
+        check_weights_format(weights, "--weights");
         q.weights.push_back(weights);
     }
     for (std::string const& cache : o.caches)

@@ -2,6 +2,7 @@
 
 #include "cli/shell/value_spellings.hpp"
 #include "core/error.hpp"
+#include "cli/shell/words_of_others.hpp"
 #include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 
@@ -27,7 +28,7 @@ std::string unexpected_sentence(CLI::App const& app, CLI::App const& chosen) {
     auto const option = std::find_if(extras.begin(), extras.end(), [](auto const& e) { return e.starts_with('-'); });
     if (option != extras.end()) {
         auto const name = option->substr(0, option->find('='));
-        return fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names(chosen)));
+        return fmt::format("unknown option '{}'{}", name, did_you_mean_option(name, option_names(chosen)));
     }
     std::string const extra = extras.empty() ? "" : extras.front();
     auto const known = subcommand_names(chosen);

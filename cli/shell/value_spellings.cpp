@@ -1,5 +1,6 @@
 #include "cli/shell/value_spellings.hpp"
 
+#include "cli/shell/words_of_others.hpp"
 #include "core/token_count.hpp"
 
 #include <CLI/App.hpp>
@@ -34,6 +35,9 @@ bool takes_numbers(CLI::Option const& option) { return option.get_type_name() !=
 
 void accept_spellings(CLI::App& app) {
     for (CLI::Option* const option : app.get_options()) {
+        if (!option->get_lnames().empty() && has_own_words(option->get_lnames().front()))
+            option->transform(
+                [name = option->get_lnames().front()](std::string const& text) { return own_word(name, text); });
         if (!takes_numbers(*option)) continue;
         if (option->get_option_text() == "SHARE") option->transform(share_text);
         if (option->get_option_text() == "TOKENS")

@@ -1,5 +1,7 @@
 #include "cli/sweep/option_list.hpp"
 
+#include "cli/shell/words_of_others.hpp"
+
 #include "cli/command.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
@@ -122,7 +124,7 @@ void refuse_unknown_options(CommandOptions const& options, std::vector<std::stri
         for (std::string& other : names)
             other.insert(0, "--");
         throw InputError("sweep: neither it nor '{0}' has an option '{1}'{2} (see 'sextant {0} --help')",
-                         join(options.words, " "), name, did_you_mean(name, names));
+                         join(options.words, " "), name, did_you_mean_option(name, names));
     }
 }
 

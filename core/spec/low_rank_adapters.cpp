@@ -99,6 +99,9 @@ std::string_view name_of(AdapterTarget target) { return name_in<Target>(targets,
 std::string_view name_of(BaseWeights format) { return name_in<BaseWeights>(formats, format); }
 
 BaseWeights base_weights_from(std::string_view name, std::string_view where) {
+    if (name == "int4")
+        throw InputError("{}: 'int4' is no format of base weights that are trained on (four bits are nf4; known: {})",
+                         where, join(all_names<BaseWeights>(formats)));
     return value_in<BaseWeights>(formats, name, where, "format of base weights");
 }
 

@@ -83,6 +83,11 @@ ContextParallel context_parallel_from(std::string_view name, std::string_view wh
 }
 
 Optimizer optimizer_from(std::string_view name, std::string_view where) {
+    // Known, with state of other sizes: no misspelling of one of ours.
+    for (std::string_view const other : {"lion", "adafactor", "shampoo", "soap", "galore", "lamb", "lars", "adam-mini"})
+        if (name == other)
+            throw InputError("{}: '{}' is not modelled (known: {})", where, name,
+                             join(all_names<Optimizer>(optimizers)));
     return value_in<Optimizer>(optimizers, name, where, "optimizer");
 }
 

@@ -99,6 +99,14 @@ std::string split_words(ServingPlan const& plan) {
     return out;
 }
 
+void check_weights_format(std::string_view name, std::string_view where) {
+    if (find_gemm_format(name) != nullptr) return;
+    std::vector<std::string> known;
+    for (GemmFormat const& format : gemm_formats())
+        known.emplace_back(format.name);
+    throw InputError("{}: unknown format '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
+}
+
 void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
     constexpr std::int64_t most_ranks = 4096;
     positive(plan.tp, "--tp", most_ranks);
@@ -119,13 +127,7 @@ void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
     if (!(plan.expert_imbalance >= 1 && plan.expert_imbalance <= static_cast<double>(plan.ep)))
         throw InputError("--expert-imbalance: {} (1 to {}, the ranks that the experts are divided over: --ep)",
                          plan.expert_imbalance, plan.ep);
-    if (find_gemm_format(plan.weights) == nullptr) {
-        std::vector<std::string> known;
-        for (GemmFormat const& format : gemm_formats())
-            known.emplace_back(format.name);
-        throw InputError("--weights: unknown format '{}'{} (known: {})", plan.weights,
-                         did_you_mean(plan.weights, known), join(known));
-    }
+    check_weights_format(plan.weights, "--weights");
     if (auto const fault = split_fault(model, plan)) throw InputError("{}", *fault);
 }
 

@@ -62,6 +62,9 @@ struct ServingPlan {
 /// "tp 8", "tp 2, pp 4", "tp 1, ep 16, attention-dp 16": how a replica is cut.
 std::string split_words(ServingPlan const& plan);
 
+/// @throws InputError naming all formats: `name` is none of `gemm_formats`.
+void check_weights_format(std::string_view name, std::string_view where);
+
 /// @throws InputError naming what is wrong: sizes below one, tp that does not divide the heads, an unknown format,
 /// experts that ep does not divide, copies of experts that are not divided, shares out of range.
 void check_serving_plan(ModelSpec const& model, ServingPlan const& plan);
