@@ -64,6 +64,8 @@ constexpr Unit units_known[] = {
     {"d", time_dimension, 86400},
     {"day", time_dimension, 86400},
     {"days", time_dimension, 86400},
+    {"week", time_dimension, 7 * 86400},
+    {"weeks", time_dimension, 7 * 86400},
     {"FLOP", work, 1},
     {"KFLOP", work, 1e3},
     {"MFLOP", work, 1e6},
@@ -101,7 +103,7 @@ struct DimensionText {
     std::string_view allowed;
 };
 constexpr DimensionText dimension_texts[] = {
-    {time_dimension, "a time", "'12.5 us', units ns us ms s min h day"},
+    {time_dimension, "a time", "'12.5 us', units ns us ms s min h day week"},
     {data, "an amount of data", "'80 GB', units B KB MB GB TB PB, KiB MiB GiB TiB, bit Kbit Mbit Gbit Tbit"},
     {data_rate, "a data rate", "'3.35 TB/s' or '400 Gbit/s', units <data>/<time>"},
     {work, "an amount of work", "'1 PFLOP', units FLOP KFLOP MFLOP GFLOP TFLOP PFLOP EFLOP ZFLOP, OP GOP TOP POP"},
@@ -151,8 +153,6 @@ std::optional<Unit> find_unit(std::string_view name) {
     return unit;
 }
 
-/// Units of the right dimension that may have been meant by `name`, for the message.
-std::string suggestion(std::string_view name, Dimension const& wanted) {
 /// "; did you mean 'GB/s'?" for "GBps", which letters alone would take for "Gbps", an eighth of it; or 'GB' for "G".
 std::string bytes_meant(std::string_view name, Dimension const& wanted) {
     constexpr std::string_view per_second = "Bps";
@@ -165,9 +165,11 @@ std::string bytes_meant(std::string_view name, Dimension const& wanted) {
     return prefix_alone ? fmt::format("; did you mean '{}'?", bytes) : "";
 }
 
+/// Units of the right dimension that may have been meant by `name`, for the message.
+std::string suggestion(std::string_view name, Dimension const& wanted) {
+    if (std::string meant = bytes_meant(name, wanted); !meant.empty()) return meant;
     std::vector<std::string> known;
     for (auto const& unit : units_known) {
-    if (std::string meant = bytes_meant(name, wanted); !meant.empty()) return meant;
         if (unit.dimension == wanted) known.emplace_back(unit.name);
         auto rate = unit.dimension;
         rate[0] -= 1;

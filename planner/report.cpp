@@ -68,6 +68,10 @@ MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster
             throw InputError("{}: '{}' is not a percentage (such as 90%)", where, text);
         limit.usable = percent / 100 * capacity;
     } else {
+        double number = 0;
+        auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error == std::errc{} && stop == text.data() + text.size())
+            throw InputError("{}: '{}' has no unit (such as '90%' of the device's memory, or '70 GB')", where, text);
         limit.usable = parse_quantity<Bytes>(text, where);
     }
     if (limit.usable <= Bytes{} || limit.usable > capacity)

@@ -29,7 +29,24 @@ double factor_of(char letter) {
     }
 }
 
+/// "1e6", "1k" and "4M" in digits; empty: no number, or none of digits alone.
+std::string in_digits(std::string_view text) {
+    double const factor = text.empty() ? 0 : factor_of(text.back());
+    if (factor > 0) text.remove_suffix(1);
+    double value = 0;
+    auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    value *= factor > 0 ? factor : 1;
+    bool const whole = error == std::errc{} && stop == text.data() + text.size() && value == std::floor(value);
+    return whole && value > 0 && value < 1e15 ? fmt::format("{:.0f}", value) : std::string();
+}
+
 }  // namespace
+
+std::string whole_number_words(std::string_view text, std::string_view flag) {
+    std::string const digits = in_digits(text);
+    return fmt::format("a whole number (digits alone{}{})", digits.empty() ? ", such as 512" : ": " + digits,
+                       flag == "--global-batch" ? "; it counts sequences, not tokens" : "");
+}
 
 double count_from(std::string_view text, std::string_view flag) {
     std::string_view rest = trimmed(text);

@@ -15,6 +15,10 @@ double count_from(std::string_view text, std::string_view flag);
 /// At most 200. @throws InputError as above, or an empty entry.
 std::vector<double> counts_from(std::string_view list, std::string_view flag);
 
+/// What stands behind "is not" where `text` is no whole number: "a whole number (digits alone: 1000000)" for "1e6" or
+/// "1M", else with an example; of --global-batch also that it counts sequences.
+std::string whole_number_words(std::string_view text, std::string_view flag);
+
 /// A share above 0 and up to 1, as MFU is. @throws InputError otherwise.
 double share_from(double share, std::string_view flag);
 

@@ -1,5 +1,6 @@
 #include "cli/options/plan_options.hpp"
 
+#include "cli/options/number_text.hpp"
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/graph/usual_stages.hpp"
@@ -28,7 +29,7 @@ std::int64_t number(std::string const& text, std::string_view flag, std::int64_t
     if (digits && error == std::errc::result_out_of_range)
         throw InputError("{}: {} is out of range ({} to {})", flag, text, least, most_tokens);
     if (error != std::errc{} || !digits)
-        throw InputError("{}: '{}' is not a whole number (digits alone, such as 512)", flag, text);
+        throw InputError("{}: '{}' is not {}", flag, text, whole_number_words(text, flag));
     if (value < least) throw InputError("{}: {} is too small (at least {})", flag, value, least);
     if (value > most_tokens) throw InputError("{}: {} is too large (at most {})", flag, value, most_tokens);
     return value;

@@ -67,7 +67,8 @@ void add_budgets(CLI::App& app, RunPlanOptions& o) {
         ->option_text("N")
         ->group("Budget");
     app.add_option("--deadline", o.deadline,
-                   "30d or '700 h': the fewest accelerators that end in time, and with --gpus whether so many do "
+                   "30d, '6 weeks' or '700 h' (a bare number is days): the fewest accelerators that end in time, and "
+                   "with --gpus whether so many do "
                    "(default without --gpus: 30d)")
         ->option_text("TIME")
         ->group("Budget");
@@ -127,16 +128,13 @@ double share_or_percent(std::string const& text, char const* flag) {
 }
 
 Seconds deadline_from(std::string const& text, char const* flag) {
-    bool const bare =
-        !text.empty() && (std::isdigit(static_cast<unsigned char>(text.back())) != 0 || text.back() == '.');
-    std::string with_unit = bare ? text + " day" : text;
-    for (std::string_view const unit : {"days", "d"})
-        if (text.ends_with(unit) && text.size() > unit.size()) {
-            with_unit = text.substr(0, text.size() - unit.size());
-            with_unit += with_unit.ends_with(' ') ? "day" : " day";
-            break;
-        }
-    auto const time = parse_quantity<Seconds>(with_unit, flag);
+    double days = 0;
+    auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), days);
+    bool const bare = error == std::errc{} && stop == text.data() + text.size();
+    if (error == std::errc{} && *stop == '-')
+        throw InputError("{}: '{}' is no length of time (such as 30d, '6 weeks' or '700 h'; dates are not read)", flag,
+                         text.substr(0, 60));
+    auto const time = parse_quantity<Seconds>(bare ? text + " day" : text, flag);
     if (!(time > Seconds{}) || time > 1e6 * units::day)
         throw InputError("{}: '{}' is out of range (above 0, up to 1e6 days)", flag, text);
     return time;
@@ -168,7 +166,8 @@ RunQuestion run_question(RunPlanOptions const& o, RunSetting const& setting) {
     if (!o.parameters.empty()) question.parameters = count_from(o.parameters, "--params");
     if (!o.tokens.empty()) question.tokens = count_from(o.tokens, "--tokens");
     if (!o.deadline.empty()) question.deadline = deadline_from(o.deadline, "--deadline");
-    std::vector<std::int64_t> const counts = accelerator_counts(o.plan, setting.cluster);
+    std::vector<std::int64_t> counts;  // of a machine called "8xH100" there may be more
+    if (!o.plan.accelerators.empty()) counts = accelerator_counts(o.plan, setting.cluster);
     if (counts.size() > 1)
         throw InputError("--gpus: '{}' is a list (one number here; --curve takes a list)", o.plan.accelerators);
     if (!counts.empty()) question.accelerators = counts.front();

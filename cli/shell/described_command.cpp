@@ -1,8 +1,9 @@
 #include "cli/shell/described_command.hpp"
 
+#include "cli/options/number_text.hpp"
 #include "cli/shell/value_spellings.hpp"
-#include "core/error.hpp"
 #include "cli/shell/words_of_others.hpp"
+#include "core/error.hpp"
 #include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 
@@ -46,12 +47,12 @@ std::string subcommand_sentence(CLI::App const& app, CLI::App const& chosen) {
 }
 
 /// What an option takes, by the type of what it is read into: "a whole number (digits alone, such as 512)".
-std::string kind_of_number(CLI::App const& app, std::string const& name) {
+std::string kind_of_number(CLI::App const& app, std::string const& name, std::string const& given) {
     CLI::Option const* option = nullptr;
     for (CLI::App const* level = &app; option == nullptr && level != nullptr; level = level->get_parent())
         option = level->get_option_no_throw(name);
     std::string const type = option == nullptr ? "" : option->get_type_name();
-    if (type == "INT" || type == "UINT") return "a whole number (digits alone, such as 512)";
+    if (type == "INT" || type == "UINT") return whole_number_words(given, name);
     if (type == "FLOAT") return "a number (digits alone, such as 0.5 or 1e6)";
     return "a number of the kind it takes";
 }
@@ -73,7 +74,8 @@ std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
         auto const equals = text.find(" = ");
         if (text.starts_with(before) && equals != std::string::npos) {
             std::string const name = text.substr(before.size(), equals - before.size());
-            return fmt::format("{}: '{}' is not {}", name, text.substr(equals + 3), kind_of_number(chosen, name));
+            std::string const given = text.substr(equals + 3);
+            return fmt::format("{}: '{}' is not {}", name, given, kind_of_number(chosen, name, given));
         }
     }
     if (auto const line = text.find('\n'); line != std::string::npos) text.resize(line);

@@ -27,12 +27,12 @@ void require_share(double value, std::string_view flag) {
 std::vector<Straggler> stragglers_of(SimulateOptions const& o, ParallelPlan const& plan, ClusterSpec const& cluster) {
     std::vector<Straggler> stragglers;
     for (std::string const& text : o.stragglers) {
-        NamedFactor const f = named_factor(text, "--straggler", "3:1.3x");
+        NamedFactor const f = named_factor(text, "--straggler", "3:1.3x: 30 % slower");
         stragglers.push_back({.rank = index_of(f.name, "--straggler", "rank", plan.world_size()), .factor = f.factor});
     }
     std::int64_t const nodes = (plan.world_size() + cluster.domain_size - 1) / cluster.domain_size;
     for (std::string const& text : o.slow_nodes) {
-        NamedFactor const f = named_factor(text, "--slow-node", "1:1.2x");
+        NamedFactor const f = named_factor(text, "--slow-node", "1:1.2x: 20 % slower");
         std::int64_t const node = index_of(f.name, "--slow-node", "node", nodes);
         for (std::int64_t r = node * cluster.domain_size;
              r < std::min((node + 1) * cluster.domain_size, plan.world_size()); ++r)
