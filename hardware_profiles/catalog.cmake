@@ -187,6 +187,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/l40s-pcie.json
   hardware_profiles/clusters/l40s-p2p.json
   hardware_profiles/clusters/l40s-efa.json
+  hardware_profiles/clusters/a10g-efa.json
   hardware_profiles/clusters/l40-pcie.json
   hardware_profiles/clusters/l20-pcie.json
   hardware_profiles/clusters/rtx-6000-ada-pcie.json

@@ -5,6 +5,7 @@
 #include "core/graph/plan_check.hpp"
 #include "core/graph/usual_stages.hpp"
 #include "core/is_one_of.hpp"
+#include "core/spec/device_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
@@ -207,11 +208,18 @@ ClusterSpec const& any_cluster() {
     return anything;
 }
 
+/// --gpus, or what the name of the machine counts ("8xH100", "v5p-128") where neither that nor --dp says how many.
+std::string asked_accelerators(PlanOptions const& o) {
+    if (!o.accelerators.empty() || !o.dp.empty() || o.cluster.ends_with(".json")) return o.accelerators;
+    std::int64_t const counted = devices_counted(o.cluster);
+    return counted > 0 && known_cluster(o.cluster) == nullptr ? std::to_string(counted) : o.accelerators;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, ClusterSpec const& cluster) {
     std::vector<std::int64_t> counts;
-    for (std::string const& part : split_list(options.accelerators)) {
+    for (std::string const& part : split_list(asked_accelerators(options))) {
         if (part.empty())
             throw InputError("--gpus: '{}' has an empty entry (such as 64 or 64,128,256)", options.accelerators);
         std::int64_t const n = number(part, "--gpus", 1);

@@ -1,5 +1,6 @@
 #include "core/spec/device_name.hpp"
 
+#include "core/text.hpp"
 #include "core/words.hpp"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <string>
 #include <vector>
 
 namespace sextant {
@@ -133,6 +135,33 @@ DeviceName device_name(std::string_view text) {
     }
     if (out.chip.empty()) out.chip = counted;  // a device called "x100" is no hundred of nothing
     return out;
+}
+
+std::int64_t devices_counted(std::string_view text) {
+    std::string const name = lower_case(trimmed(text));
+    std::int64_t count = 0;
+    auto const [stop, error] = std::from_chars(name.data(), name.data() + name.size(), count);
+    if (error == std::errc{}) {
+        std::string_view const rest = trimmed(std::string_view(stop, name.data() + name.size()));
+        return rest.starts_with('x') && rest.size() > 2 ? count : 0;
+    }
+    auto const last = name.find_last_not_of("0123456789");
+    if (last == std::string::npos || last < 2 || last + 1 == name.size() || name.size() - last > 7) return 0;
+    std::from_chars(name.data() + last + 1, name.data() + name.size(), count);
+    std::string_view const before = std::string_view(name).substr(0, last);
+    if (name[last] == 'x') return before.back() == ' ' || is_digit(before.back()) ? count : 0;
+    if (name[last] != '-') return 0;
+    auto const ends_in = [&](auto const& versions) {
+        return std::any_of(versions.begin(), versions.end(), [&](char const* each) {
+            std::string_view const version = each;
+            return before == version || before.ends_with(std::string("-").append(version)) ||
+                   before.ends_with(std::string(" ").append(version));
+        });
+    };
+    constexpr std::array by_cores{"v2", "v3", "v4", "v5p"};
+    constexpr std::array by_chips{"v5e", "v5litepod", "v6e"};
+    if (ends_in(by_cores)) return count / 2;
+    return ends_in(by_chips) ? count : 0;
 }
 
 bool is_named(AcceleratorProfile const& profile, DeviceName const& wanted) {

@@ -22,6 +22,11 @@ struct DeviceName {
 /// known stays in `chip`, so that a remark ("H200 (or B200)") makes another device of it.
 DeviceName device_name(std::string_view text);
 
+/// How many devices a name counts that `device_name` does not look at: 8 of "8xH100" and "H100 x8", 64 of "v5p-128",
+/// since slices of TPU v2 to v5p are called by their cores, of which a chip has two; 16 of "v5e-16". 0: it counts none.
+/// Source: Google Cloud, "TPU configurations" (v5e and v6e by chips, older ones by TensorCores).
+std::int64_t devices_counted(std::string_view text);
+
 /// True if one of the profile's names is this one, however it is written.
 bool is_named(AcceleratorProfile const& profile, DeviceName const& wanted);
 

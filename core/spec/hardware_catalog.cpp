@@ -118,8 +118,12 @@ Entry const& find_called(std::vector<Entry> const& entries, std::string_view nam
     if (name.find('/') != std::string_view::npos)
         throw InputError("{}: '{}' is no file of a {} (it ends in .json; or a name, see 'sextant hardware')", where,
                          name.substr(0, 200), what);
+    if (auto const colon = name.rfind(':'); colon != std::string_view::npos && colon + 1 < name.size() &&
+                                            name.find_first_not_of("0123456789", colon + 1) == std::string_view::npos)
+        throw InputError("{}: '{}' has a number behind it (how many there are is said by --gpus {})", where,
+                         name.substr(0, 60), name.substr(colon + 1, 20));
     std::string const meant = did_you_mean(name, spellings);
-    if (!meant.empty() && names.size() > short_list)
+    if (names.size() > short_list)
         throw InputError("{}: unknown {} '{}'{} ('sextant hardware' lists all {})", where, what, name.substr(0, 60),
                          meant, names.size());
     throw InputError("{}: unknown {} '{}'{} (known: {})", where, what, name.substr(0, 60), meant, join(names));
@@ -137,10 +141,6 @@ ClusterSpec with_network_model(ClusterSpec cluster) {
 
 ClusterSpec read_whole_cluster(ObjectReader in) { return with_network_model(read_cluster(std::move(in))); }
 
-ClusterSpec unchanged_cluster(std::string const& name, std::string_view where) {
-    static ReadOnce<ClusterSpec> shipped(embedded_clusters(), cluster_folder, read_whole_cluster);
-    if (name.ends_with(".json")) return cluster_in_file(name);
-    if (auto found = shipped.find(name)) return std::move(*found);
 ClusterSpec cluster_in_file(std::string const& file) {
     auto const document = JsonDocument::from_file(file);
     if (ObjectReader in(document); in.is_text("format") && in.text("format") == "accelerator")
@@ -153,6 +153,10 @@ ClusterSpec cluster_in_file(std::string const& file) {
     return read_whole_cluster(ObjectReader(document));
 }
 
+ClusterSpec unchanged_cluster(std::string const& name, std::string_view where) {
+    static ReadOnce<ClusterSpec> shipped(embedded_clusters(), cluster_folder, read_whole_cluster);
+    if (name.ends_with(".json")) return cluster_in_file(name);
+    if (auto found = shipped.find(name)) return std::move(*found);
     if (auto const* called = entry_called(all_clusters(), name)) return *called;
     if (auto usual = cluster_for_device(name)) return *std::move(usual);
     return find_called(all_clusters(), name, where, "cluster");

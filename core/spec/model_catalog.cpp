@@ -10,6 +10,7 @@
 #include "core/spec/not_modelled.hpp"
 #include "core/spec/profile_change.hpp"
 #include "core/spec/quantisation_file.hpp"
+#include "core/text.hpp"
 #include "core/words.hpp"
 
 #include <algorithm>
@@ -17,8 +18,8 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
-
 #include <utility>
+
 namespace sextant {
 namespace {
 
@@ -84,10 +85,26 @@ EmbeddedText const* preset_for(std::string_view name) {
     return called ? find_preset(*called) : nullptr;
 }
 
+/// "; did you mean gpt3-175b, ... or ...?": presets that have all of a short name ("gpt-3", "70b") as words of theirs.
+std::string presets_with(std::string_view name) {
+    constexpr std::size_t most = 12;
+    std::string const wanted = letters_and_digits(name);
+    std::vector<std::string> found;
+    for (std::string const& preset : model_names()) {
+        auto const at = letters_and_digits(preset).find(wanted);
+        bool const begins = at == 0 || preset.find("-" + lower_case(name)) != std::string::npos;
+        if (at != std::string::npos && begins) found.push_back(preset);
+    }
+    if (wanted.size() < 2 || found.empty() || found.size() > most) return {};
+    return fmt::format("; did you mean {}?", join(found, found.size() > 2 ? ", " : " or "));
+}
+
 [[noreturn]] void refuse_unknown(std::string_view name) {
     if (auto const why = why_not_modelled(name); !why.empty())
         throw InputError("model '{}': {}", name.substr(0, 100), why);
     auto const names = model_names();
+    if (std::string const meant = presets_with(name); !meant.empty())
+        throw InputError("model '{}': unknown{} ('sextant models' lists all)", name.substr(0, 100), meant);
     throw InputError("model '{}': unknown{} (give one of 'sextant models' or the path of a Hugging Face config.json)",
                      name.substr(0, 100), did_you_mean(name, names));
 }

@@ -233,11 +233,11 @@ TEST_CASE("names are found without regard to case and punctuation, by alias too"
     CHECK(find_framework("Megatron-LM", "test").name == "megatron");
 }
 
-TEST_CASE("an unknown name is refused with the nearest one, or where nothing is near with the list") {
+TEST_CASE("an unknown name is refused with the nearest one, or with the list where that is short") {
     CHECK_THROWS_WITH(find_cluster("h100-sxn", "--cluster"),
                       contains("--cluster: unknown cluster 'h100-sxn'; did you mean 'h100-sxm'?") &&
                           contains("'sextant hardware'") && !contains("gb200-nvl72"));
-    CHECK_THROWS_WITH(find_cluster("abacus", "--cluster"), contains("gb200-nvl72"));
+    CHECK_THROWS_WITH(find_cluster("abacus", "--cluster"), contains("'sextant hardware' lists") && !contains("gb200"));
     CHECK_THROWS_WITH(find_cluster("h100-sxm,a100-sxm-80gb", "--cluster"),
                       contains("is a list") && contains("--axis cluster=A,B") && !contains("known"));
     CHECK_THROWS_WITH(find_framework("megatrom", "--framework"), contains("did you mean 'megatron'"));
