@@ -9,11 +9,13 @@
 #include "cli/sweep/run.hpp"
 #include "cli/unavailable.hpp"
 #include "core/error.hpp"
+#include "core/nearest.hpp"
 #include "core/parallel_for.hpp"
 #include "core/quantity_text.hpp"
 
 #include <CLI/App.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -100,8 +102,35 @@ void warn_of_empty(SweepRow const& row, SweepRecord const& record, SweepRequest 
                         << "' (--list-columns shows what there is)\n";
 }
 
+/// Paths of a report that one may have meant by a column: those with the word in them, or else the nearest.
+std::string paths_like(std::string const& column, std::vector<std::string> const& paths) {
+    constexpr std::size_t most = 3;
+    std::vector<std::string> found;
+    for (std::string const& path : paths)
+        if (path.find(column) != std::string::npos && found.size() < most) found.push_back(path);
+    return found.empty() ? nearest_name(column, paths) : join(found);
+}
+
+/// Not one of the columns that were asked for is in the first report: the rest would be an empty table.
+void refuse_unknown_columns(SweepRow const& row, SweepRequest const& request, SweepQuestion const& question,
+                            CommandContext& context) {
+    bool const any = std::any_of(row.cells.begin(), row.cells.end(),
+                                 [](SweepCell const& cell) { return cell.kind != SweepCell::Kind::empty; });
+    if (request.columns.empty() || any) return;
+    std::vector<std::string> paths;
+    for (auto const& [path, cell] : report_paths(run_point(question, row.point, context.stop).report))
+        paths.push_back(path);
+    std::string meant;
+    for (std::string const& column : question.columns)
+        if (std::string const like = paths_like(column, paths); !like.empty())
+            meant += fmt::format("; like '{}' there is {}", column, like);
+    throw InputError("--columns: the report has no '{}'{} (--list-columns shows what there is)",
+                     join(question.columns, "', '"), meant);
+}
+
 /// What rank 0, or the only one, does.
-int coordinate(Options const& o, SweepRecord const& record, WorkerPool& pool, Ranks* ranks, CommandContext& context) {
+int coordinate(Options const& o, SweepQuestion const& question, SweepRecord const& record, WorkerPool& pool,
+               Ranks* ranks, CommandContext& context) {
     SweepFormat const format = sweep_format(o.format, o.file);
     SweepOutput output(
         record,
@@ -121,6 +150,7 @@ int coordinate(Options const& o, SweepRecord const& record, WorkerPool& pool, Ra
         sequence, pool, ranks, interrupt.flag(),
         [&](SweepRow&& row) {
             if (!warned && row.status == PointStatus::done) {
+                refuse_unknown_columns(row, o.request, question, context);
                 warn_of_empty(row, record, o.request, context);
                 warned = true;
             }
@@ -184,7 +214,7 @@ int sweep(Options const& o, CommandContext& context) {
         return exit_code::done;
     }
     try {
-        int const code = coordinate(o, record, pool, ranks.get(), context);
+        int const code = coordinate(o, question, record, pool, ranks.get(), context);
         if (ranks) release_ranks(*ranks);
         return code;
     } catch (...) {

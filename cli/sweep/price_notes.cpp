@@ -63,8 +63,12 @@ std::vector<std::string> price_notes(SweepQuestion const& question, CommandOptio
     for (std::string const& name : clusters) {
         try {
             ClusterSpec const cluster = find_cluster(name, "--cluster");
-            if (auto const price = hourly_price(cluster))
-                notes.push_back(fmt::format("{}: {}", cluster.name, price_assumption(*price)));
+            auto const price = hourly_price(cluster);
+            notes.push_back(fmt::format("{}: {}", cluster.name,
+                                        price ? price_assumption(*price)
+                                        : clusters.size() > 1
+                                            ? "no price is known (--axis price=... --zip cluster,price)"
+                                            : "no price is known (--price)"));
         } catch (InputError const&) {
             // Its points say what is wrong with it.
         }

@@ -11,7 +11,8 @@
 namespace sextant::cli {
 
 /// The values of a JSON report at dotted paths: "memory.peak_bytes", "candidates.0.report.mfu" (items of lists count
-/// from 0). What is not there, null, a list or an object is an empty cell. Nothing when the text is no JSON object.
+/// from 0), or else the first at a path that ends so ("mfu", "memory.peak_bytes"). What is not there, null, a list or
+/// an object is an empty cell. Nothing when the text is no JSON object.
 std::optional<std::vector<SweepCell>> report_cells(std::string_view report, std::vector<std::string> const& columns);
 
 /// Every path of a report with its value, in its order; of each list the first item alone.

@@ -57,6 +57,15 @@ void collect(Json const& value, std::string const& path, std::vector<std::pair<s
     }
 }
 
+/// The first value whose path ends with these words: "peak_bytes" of "memory.peak_bytes".
+SweepCell by_last_words(Json const& document, std::string const& words) {
+    std::vector<std::pair<std::string, SweepCell>> all;
+    collect(document, "", all);
+    for (auto& [path, cell] : all)
+        if (path.ends_with("." + words)) return std::move(cell);
+    return {};
+}
+
 }  // namespace
 
 std::optional<std::vector<SweepCell>> report_cells(std::string_view report, std::vector<std::string> const& columns) {
@@ -65,7 +74,7 @@ std::optional<std::vector<SweepCell>> report_cells(std::string_view report, std:
     std::vector<SweepCell> cells;
     for (std::string const& column : columns) {
         Json const* const value = find(document, column);
-        cells.push_back(value != nullptr ? cell_of(*value) : SweepCell{});
+        cells.push_back(value != nullptr ? cell_of(*value) : by_last_words(document, column));
     }
     return cells;
 }

@@ -209,9 +209,27 @@ TEST_CASE("--list-columns shows every value of the report and needs no axis") {
     CHECK_THAT(result.out, contains("\nmodel = gpt2\n"));
 }
 
+TEST_CASE("a column is found by the end of its path, and a sweep of none that there are is refused") {
+    Arguments const eight = small_estimate + Arguments{"--axis", "gpus=8,16", "--tp", "8", "--format", "csv"};
+    CsvTable const table = rows(eight + Arguments{"--columns", "peak_bytes"});
+    CsvTable const whole = rows(eight + Arguments{"--columns", "memory.peak_bytes"});
+    REQUIRE(table.records.size() == 2);
+    CHECK(table.records[1].cells == whole.records[1].cells);
+    RunResult const none = run_sextant(eight + Arguments{"--columns", "cost,time"});
+    CHECK(none.code == 2);
+    CHECK_THAT(none.err, contains("has no 'cost', 'time'") && contains("iteration_time_s") && contains("cost_usd"));
+}
+
+TEST_CASE("a sweep over machines says which of them has no price") {
+    RunResult const result = run_sextant({"sweep", "estimate", "-m", "llama-3.2-1b", "--gpus", "8", "--axis",
+                                          "cluster=h100-sxm,mi325x", "--format", "json"});
+    REQUIRE(result.code == 0);
+    CHECK_THAT(result.out, contains("mi325x: no price is known (--axis price=... --zip cluster,price)"));
+}
+
 TEST_CASE("a column that no report has is said, and where to look") {
     RunResult const result =
-        run_sextant(small_estimate + Arguments{"--axis", "gpus=8", "--tp", "8", "--columns", "mfuu"});
+        run_sextant(small_estimate + Arguments{"--axis", "gpus=8", "--tp", "8", "--columns", "mfuu,mfu"});
     CHECK(result.code == 0);
     CHECK_THAT(result.err, contains("has no 'mfuu' (--list-columns"));
     RunResult const moved =
