@@ -54,7 +54,8 @@ void check_subject(PlanFile const& file, Options const& o, Subject const& subjec
 }
 
 /// The options with the plan of a file, of this program or of another, in all that is not given.
-PlanOptions asked_plan(Options const& o, CLI::App const& app, CommandContext& context) {
+/// @param steps gets what the file says of them
+PlanOptions asked_plan(Options const& o, CLI::App const& app, CommandContext& context, std::int64_t& steps) {
     if (o.plan_file.empty()) {
         if (o.plan.model.empty()) throw InputError("--model: which model is trained? (or --plan FILE)");
         if (o.plan.cluster.empty()) throw InputError("--cluster: on which machines? (or --plan FILE)");
@@ -65,6 +66,7 @@ PlanOptions asked_plan(Options const& o, CLI::App const& app, CommandContext& co
     PlanFile const file = read_plan_file(o.plan_file, o.rank);
     Given const given = given_options(app);
     PlanOptions filled = with_plan(o.plan, file.plan, file.plan.world_size(), given);
+    if (!given("--steps")) steps = file.steps.value_or(steps);
     if (!given("--model")) filled.model = file.model;
     if (!given("--cluster")) filled.cluster = file.cluster;
     if (!given("--framework")) filled.framework = file.framework;
@@ -181,11 +183,12 @@ std::vector<ExportedFormat> write_formats(Wanted const& wanted, LaunchPlan const
 }
 
 int run(Options const& o, CLI::App const& app, CommandContext& context) {
-    PlanOptions const asked = asked_plan(o, app, context);
+    LaunchSettings settings = o.settings;
+    PlanOptions const asked = asked_plan(o, app, context, settings.steps);
     Subject const subject = find_subject(asked);
     Wanted const wanted = wanted_formats(o, family_name(subject.framework));
     ParallelPlan const plan = single_plan(asked, subject);
-    LaunchPlan launch = make_launch_plan(subject.model, subject.cluster, subject.workload, plan, o.settings);
+    LaunchPlan launch = make_launch_plan(subject.model, subject.cluster, subject.workload, plan, settings);
     StepReport const report = report_of(subject, plan);
     launch.summary = prediction(report, subject.framework.name);
     launch.checkpoint = checkpoint_plan(subject.cluster, subject.framework, subject.model, plan, report.estimate.time);
@@ -216,7 +219,7 @@ void add_settings(CLI::App& app, LaunchSettings& s) {
     add("--tokenizer", s.tokenizer, "tokenizer (default: a marked placeholder)", "PATH");
     add("--checkpoints", s.checkpoints, "folder of checkpoints (default: a marked placeholder)", "DIR");
     add("--image", s.image, "container image of the Kubernetes job (default: a marked placeholder)", "NAME");
-    add("--steps", s.steps, "optimizer steps (default: 1000, a placeholder)", "N");
+    add("--steps", s.steps, "optimizer steps (default: those of a run-plan file, else 1000, a placeholder)", "N");
     add("--learning-rate", s.learning_rate, "peak learning rate (default: 3e-4, a placeholder)", "RATE");
     add("--gpus-per-node", s.per_node, "accelerators of a node (default: a domain of up to 8, else 4)", "N");
 }
@@ -228,7 +231,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.get_option("--model")->required(false);
     app.get_option("--cluster")->required(false);
     add_import_options(app, o->plan);
-    app.add_option("--plan", o->plan_file, "what 'sextant plan' or 'sextant estimate' wrote with --format json")
+    app.add_option("--plan", o->plan_file, "what 'sextant plan', 'estimate' or 'run-plan' wrote with --format json")
         ->option_text("FILE");
     app.add_option("--rank", o->rank, "which of its plans (default: 1, the best)")->option_text("N");
     app.add_option(

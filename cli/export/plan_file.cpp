@@ -89,24 +89,30 @@ PlanFile read_plan_file(std::string const& path, std::int64_t rank) {
 PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank) {
     ObjectReader root(document);
     std::string const format = root.text("format");
-    if (format != "plan" && format != "step_report")
+    bool const of_run = format == "run_plan";
+    if (format != "plan" && format != "step_report" && !of_run)
         throw InputError(
-            "{}: format '{}' is no plan ('sextant plan' and 'sextant estimate' write one with --format json)",
+            "{}: format '{}' is no plan ('sextant plan', 'estimate' and 'run-plan' write one with --format json)",
             document.name(), format);
     root.format(format, 1);
-    PlanFile out{.model = root.text("model"),
+    if (of_run && !(root.has("run") && root.has("model")))
+        throw InputError("{}: there is no plan in it (no run was found)", root.where());
+    PlanFile out{.model = of_run ? root.object("model").text("name") : root.text("model"),
                  .cluster = root.text("cluster"),
                  .framework = root.text("framework"),
                  .workload = {.sequence = root.integer("seq"), .global_batch = root.integer("global_batch")},
-                 .plan = {},
-                 .digest = {}};
+                 .plan = {}};
     if (root.has("document_tokens")) out.workload.document = root.integer("document_tokens");
-    if (format == "step_report" && rank != 1) throw InputError("--rank: {} (a step report has one plan)", rank);
+    if (format != "plan" && rank != 1) throw InputError("--rank: {} (the file has one plan)", rank);
     auto const take_figures = [&](ObjectReader& report) {
         out.digest = report.text("graph_digest", "");
         if (report.has("iteration_time_s")) out.seconds = report.number("iteration_time_s");
     };
-    if (format == "plan") {
+    if (of_run) {
+        ObjectReader run = root.object("run");
+        out.steps = run.integer("steps");
+        out.plan = read_plan(run.object("plan"));
+    } else if (format == "plan") {
         ObjectReader chosen = candidate(root, rank);
         out.plan = read_plan(chosen.object("plan"));
         if (!chosen.has("report")) return out;

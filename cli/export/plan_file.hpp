@@ -10,13 +10,14 @@
 
 namespace sextant::cli {
 
-/// A plan that `sextant plan --format json` or `sextant estimate --format json` wrote.
+/// A plan that `sextant plan`, `estimate` or `run-plan` wrote with `--format json`.
 struct PlanFile {
     std::string model, cluster, framework;
     Workload workload;
     ParallelPlan plan;
-    std::string digest;  ///< of the graph that the plan runs (`StepReport::digest`); empty: the file has none
-    double seconds = 0;  ///< predicted of a step; 0: likewise
+    std::string digest{};  ///< of the graph that the plan runs (`StepReport::digest`); empty: the file has none
+    double seconds = 0;    ///< predicted of a step; 0: likewise
+    std::optional<std::int64_t> steps{};  ///< of a run
 };
 
 /// The names in a file may be those of models and clusters of one's own: what to do where the catalogue has none, or
@@ -25,8 +26,8 @@ std::string give_again(std::string const& plan_file);
 /// @throws InputError, with that, where the catalogue does not know them.
 void require_known_names(std::string const& model, std::string const& cluster, std::string const& plan_file);
 
-/// The candidate of this rank (1: the best); a step report has one. @throws InputError: another format or version, no
-/// such rank, an unknown key in the plan.
+/// The candidate of this rank (1: the best); a step report and a run have one. @throws InputError: another format or
+/// version, no such rank, an unknown key in the plan.
 PlanFile read_plan_file(std::string const& path, std::int64_t rank);
 PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank);
 

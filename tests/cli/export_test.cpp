@@ -169,6 +169,22 @@ TEST_CASE("export: a plan file gives its candidates by rank", "[cli][export]") {
     check_refused({"export", "--plan", folder.path("none.json")}, "none.json");
 }
 
+TEST_CASE("export: the plan and the steps of a run are taken from its report", "[cli][export]") {
+    ScratchFolder const folder("export_run");
+    std::string const file = folder.path("run.json");
+    REQUIRE(run_sextant({"run-plan", "--model", "llama-3.2-1b", "--tokens", "1e11", "--gpus", "16", "--cluster",
+                         "h100-sxm", "--no-curve", "--format", "json", "--output", file})
+                .code == 0);
+    Json const run = Json::parse(sextant::read_text_file(file)).at("run");
+    std::string const steps = std::to_string(run.at("steps").get<std::int64_t>());
+    RunResult const exported = run_sextant({"export", "--plan", file, "--format", "megatron"});
+    CHECK(exported.code == 0);
+    CHECK_THAT(exported.out, contains("--train-iters " + steps));
+    CHECK_THAT(run_sextant({"export", "--plan", file, "--format", "megatron", "--steps", "77"}).out,
+               contains("--train-iters 77"));
+    check_refused({"export", "--plan", file, "--rank", "2"}, "--rank: 2 (the file has one plan)");
+}
+
 TEST_CASE("export: the report says what is not expressed, and where the files are", "[cli][export]") {
     Json const json = exported(small + Arguments{"--schedule", "zb-h1", "--format", "megatron,slurm,kubernetes"});
     CHECK(json.at("format") == "export");
