@@ -66,9 +66,9 @@ void tell_beside(Format format, CommandContext& context, std::string_view text) 
         context.err << fit_text(text, terminal_of(context.err).columns);
 }
 
-std::string render(Table const& table, Format format) {
+std::string render(Table const& table, Format format, QuestionCells const& question) {
     switch (format) {
-        case Format::csv: return table.csv();
+        case Format::csv: return table.csv(question);
         case Format::markdown: return table.markdown();
         default: assert(format == Format::text); return table.text();
     }

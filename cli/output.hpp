@@ -39,7 +39,7 @@ void deliver(OutputOptions const& options, CommandContext& context, std::string_
 /// to its terminal. Other formats say it themselves.
 void tell_beside(Format format, CommandContext& context, std::string_view text);
 
-/// `table` as text, csv or markdown. @pre `format` is one of these.
-std::string render(Table const& table, Format format);
+/// `table` as text, csv (with `question` before every row) or markdown. @pre `format` is one of these.
+std::string render(Table const& table, Format format, QuestionCells const& question = {});
 
 }  // namespace sextant::cli

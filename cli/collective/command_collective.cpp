@@ -156,7 +156,13 @@ int collective(Options const& options, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(options.output, context, collective_json(report)); break;
         case Format::text: deliver(options.output, context, collective_text(report)); break;
-        default: deliver(options.output, context, render(collective_table(report), format)); break;
+        default:
+            deliver(options.output, context,
+                    render(collective_table(report), format,
+                           {{"cluster", cluster.name},
+                            {"kind", std::string(name_of(report.shape.kind))},
+                            {"gpus", fmt::format("{}", report.shape.ranks)}}));
+            break;
     }
     return interrupt.flag() ? interrupted_exit : exit_code_of(report);
 }

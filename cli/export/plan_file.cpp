@@ -112,6 +112,7 @@ PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank) {
         ObjectReader run = root.object("run");
         out.steps = run.integer("steps");
         out.plan = read_plan(run.object("plan"));
+        take_figures(run);
     } else if (format == "plan") {
         ObjectReader chosen = candidate(root, rank);
         out.plan = read_plan(chosen.object("plan"));

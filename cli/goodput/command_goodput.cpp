@@ -110,7 +110,11 @@ int goodput(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, goodput_json(report)); break;
         case Format::text: deliver(o.output, context, goodput_text(report)); break;
-        default: deliver(o.output, context, render(goodput_table(report), format)); break;
+        default:
+            deliver(o.output, context,
+                    render(goodput_table(report), format,
+                           {{"model", report.subject.model}, {"gpus", fmt::format("{}", report.subject.gpus)}}));
+            break;
     }
     return exit_code_of(report);
 }

@@ -24,7 +24,13 @@ int flops(Options const& options, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(options.output, context, flops_json(sheet)); break;
         case Format::text: deliver(options.output, context, flops_text(sheet)); break;
-        default: deliver(options.output, context, render(flops_table(sheet), format)); break;
+        default:
+            deliver(options.output, context,
+                    render(flops_table(sheet), format,
+                           {{"model", sheet.model.name},
+                            {"seq", fmt::format("{}", sheet.graph.workload.sequence)},
+                            {"global_batch", fmt::format("{}", sheet.graph.workload.global_batch)}}));
+            break;
     }
     return exit_code::done;
 }

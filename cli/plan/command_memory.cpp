@@ -54,7 +54,7 @@ int memory(Options const& options, CLI::App const& app, CommandContext& context)
     switch (format) {
         case Format::json: deliver(options.output, context, memory_json(sheet)); break;
         case Format::text: deliver(options.output, context, memory_text(sheet)); break;
-        default: deliver(options.output, context, render(memory_table(sheet), format)); break;
+        default: deliver(options.output, context, render(memory_table(sheet), format, question_cells(question))); break;
     }
     return subject.limit.admits(stages[fullest_stage(stages)]) ? exit_code::done : exit_code::answer_is_no;
 }

@@ -141,6 +141,14 @@ std::string text(Json const& json) { return json_text(json, 2) + "\n"; }
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> question_cells(PlanQuestion const& q) {
+    return {{"model", q.model.name},
+            {"cluster", q.cluster.name},
+            {"framework", q.framework.name},
+            {"seq", fmt::format("{}", q.workload.sequence)},
+            {"global_batch", fmt::format("{}", q.workload.global_batch)}};
+}
+
 std::string plan_object_json(ParallelPlan const& plan) { return json_text(plan_object(plan)); }
 
 std::string step_report_json(PlanQuestion const& question, StepReport const& report,

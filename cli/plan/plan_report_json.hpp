@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sextant::cli {
@@ -16,6 +17,9 @@ struct PlanQuestion {
     FrameworkProfile const& framework;
     Workload workload;
 };
+
+/// Model, cluster, framework and workload, before each row of a CSV.
+std::vector<std::pair<std::string, std::string>> question_cells(PlanQuestion const& question);
 
 /// The object `plan` of every report, as JSON text.
 std::string plan_object_json(ParallelPlan const& plan);

@@ -47,7 +47,14 @@ int rl(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, rl_json(report)); break;
         case Format::text: deliver(o.output, context, rl_text(report)); break;
-        default: deliver(o.output, context, render(rl_table(report), format)); break;
+        default:
+            deliver(o.output, context,
+                    render(rl_table(report), format,
+                           {{"model", report.question.policy.name},
+                            {"cluster", report.question.machine.cluster.name},
+                            {"framework", report.question.machine.framework.name},
+                            {"engine", report.question.engine.name}}));
+            break;
     }
     if (report.answer.interrupted) return interrupted_exit;
     return report.answer.best() != nullptr ? exit_code::done : exit_code::answer_is_no;

@@ -119,11 +119,7 @@ int run_plan(Options const& o, CommandContext& context) {
             break;
         case Format::html: deliver(o.output, context, run_plan_page(report)); break;
         case Format::markdown: deliver(o.output, context, run_plan_markdown(report)); break;
-        default:  // csv is one table: that of the answer, unless the curve was asked for
-            deliver(
-                o.output, context,
-                render(curve_asked && report.curve ? curve_table(*report.curve) : run_figures_table(report), format));
-            break;
+        case Format::csv: deliver(o.output, context, run_plan_csv(report, curve_asked)); break;
     }
     if (answer.interrupted || (report.curve && report.curve->interrupted)) return interrupted_exit;
     return ends_in_time(question, answer) ? exit_code::done : exit_code::answer_is_no;

@@ -13,6 +13,18 @@ namespace {
 
 std::string number(double value) { return fmt::format("{}", value); }
 
+/// What was asked; model and workload where one was found.
+QuestionCells asked_of(RunPlanReport const& report) {
+    RunAnswer const& answer = report.answer;
+    QuestionCells out{{"cluster", report.setting.cluster.name}, {"framework", report.setting.framework.name}};
+    if (answer.parameters > 0) out.insert(out.begin(), {"model", answer.model.name});
+    if (answer.workload.global_batch > 0) {
+        out.push_back({"seq", fmt::format("{}", answer.workload.sequence)});
+        out.push_back({"global_batch", fmt::format("{}", answer.workload.global_batch)});
+    }
+    return out;
+}
+
 }  // namespace
 
 Table curve_table(ScalingCurve const& curve) {
@@ -54,16 +66,11 @@ Table curve_table(ScalingCurve const& curve) {
 Table run_figures_table(RunPlanReport const& report) {
     Table table({{"key"}, {"value", Align::right}});
     auto const add = [&](std::string key, double value) { table.add_row({std::move(key), number(value)}); };
+    for (auto const& [key, value] : asked_of(report))
+        table.add_row({key, value});
     RunAnswer const& answer = report.answer;
-    if (answer.parameters > 0) table.add_row({"model", answer.model.name});
     add("parameters", answer.parameters);
     add("tokens", answer.tokens);
-    if (answer.workload.global_batch > 0) {
-        add("seq", static_cast<double>(answer.workload.sequence));
-        add("global_batch", static_cast<double>(answer.workload.global_batch));
-    }
-    table.add_row({"cluster", report.setting.cluster.name});
-    table.add_row({"framework", report.setting.framework.name});
     if (answer.law.flops > 0) add("flops", answer.law.flops);
     if (answer.law.run_loss.known()) add("loss", answer.law.run_loss.value);
     if (answer.run) {
@@ -99,6 +106,11 @@ Table run_figures_table(RunPlanReport const& report) {
     for (TimeTerm const& term : report.difference)
         table.add_row({term.name + " [s]", number(term.time.base())});
     return table;
+}
+
+std::string run_plan_csv(RunPlanReport const& report, bool curve_asked) {
+    if (curve_asked && report.curve) return curve_table(*report.curve).csv(asked_of(report));
+    return run_figures_table(report).csv();
 }
 
 Table curve_text_table(ScalingCurve const& curve) {

@@ -15,6 +15,9 @@ Table serve_simulate_table(ServeSimulateReport const& report) {
     auto const add = [&](std::string const& name, auto const& value) {
         table.add_row({name, fmt::format("{}", value)});
     };
+    add("model", report.what.model.name);
+    add("cluster", report.what.cluster.name);
+    add("engine", report.what.engine.name);
     add("state", o.interrupted ? "interrupted" : name_of(o.state));
     add("requests_arrived", o.whole.arrived);
     add("requests_finished", o.whole.finished);

@@ -185,7 +185,13 @@ std::string rendered(SimulationReport const& report, Format format) {
         case Format::json: return simulation_json(report);
         case Format::html: return simulation_page(report);
         case Format::text: return simulation_text(report);
-        default: return render(simulation_table(report), format);
+        default:
+            return render(simulation_table(report), format,
+                          {{"model", report.model},
+                           {"cluster", report.cluster},
+                           {"framework", report.framework},
+                           {"seq", fmt::format("{}", report.sequence)},
+                           {"global_batch", fmt::format("{}", report.global_batch)}});
     }
 }
 

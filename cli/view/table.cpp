@@ -97,18 +97,23 @@ std::string Table::markdown() const {
     return out;
 }
 
-std::string Table::csv() const {
+std::string Table::csv(QuestionCells const& question) const {
     std::string out;
-    auto const add_line = [&](auto const& cell_at) {
+    auto const add_line = [&](auto const& cell_at, auto const& asked_at) {
+        for (auto const& asked : question)
+            out += csv_cell(asked_at(asked)) + ',';
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             if (i > 0) out += ',';
             out += csv_cell(cell_at(i));
         }
         out += '\n';
     };
-    add_line([&](std::size_t i) -> std::string const& { return columns_[i].header; });
+    using Asked = QuestionCells::value_type;
+    add_line([&](std::size_t i) -> std::string const& { return columns_[i].header; },
+             [](Asked const& asked) -> std::string const& { return asked.first; });
     for (auto const& row : rows_)
-        add_line([&](std::size_t i) -> std::string const& { return row[i]; });
+        add_line([&](std::size_t i) -> std::string const& { return row[i]; },
+                 [](Asked const& asked) -> std::string const& { return asked.second; });
     return out;
 }
 

@@ -14,6 +14,10 @@ struct Column {
     Align align = Align::left;
 };
 
+/// What a report was asked, key by key ("model", "llama-3.1-8b"): columns of its CSV, so that tables of several
+/// questions can lie in one.
+using QuestionCells = std::vector<std::pair<std::string, std::string>>;
+
 /// Rows of text under named columns. Sample of `text()`:
 ///
 ///     name       memory  bandwidth
@@ -34,7 +38,8 @@ public:
     [[nodiscard]] std::size_t row_count() const { return rows_.size(); }
     [[nodiscard]] std::string text() const;
     [[nodiscard]] std::string markdown() const;  ///< `|` in a cell is escaped
-    [[nodiscard]] std::string csv() const;       ///< RFC 4180 quoting, lines end in \n
+    /// RFC 4180 quoting, lines end in \n; every row begins with what was asked.
+    [[nodiscard]] std::string csv(QuestionCells const& question = {}) const;
 
 private:
     std::vector<Column> columns_;

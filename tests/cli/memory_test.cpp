@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <set>
 
 using Json = nlohmann::json;
@@ -53,7 +54,10 @@ TEST_CASE("memory: JSON, CSV and text of a plan say the same") {
     REQUIRE(lines.size() == json.at("stages").size() + 1);
     for (std::size_t stage = 0; stage + 1 < lines.size(); ++stage) {
         auto const cells = csv_cells(lines[stage + 1]);
-        for (std::size_t c = 1; c < header.size(); ++c) {
+        CHECK(cells[0] == json.at("model"));
+        CHECK(cells[1] == json.at("cluster"));
+        auto const first = static_cast<std::size_t>(std::find(header.begin(), header.end(), "stage") - header.begin());
+        for (std::size_t c = first + 1; c < header.size(); ++c) {
             std::string key = header[c];
             if (key == "in_flight") key = "microbatches_in_flight";
             if (key == "reserved_bytes") key = "peak_bytes";
@@ -129,8 +133,10 @@ TEST_CASE("memory: exact bytes of the state are parameters times bytes per param
     REQUIRE(lines.size() == 2);
     auto const header = csv_cells(lines[0]);
     auto const cells = csv_cells(lines[1]);
-    REQUIRE(header[3] == "weights_bytes");
-    double const parameters = std::stod(cells[3]) / 2;
+    auto const weights =
+        static_cast<std::size_t>(std::find(header.begin(), header.end(), "weights_bytes") - header.begin());
+    REQUIRE(weights < cells.size());
+    double const parameters = std::stod(cells[weights]) / 2;
     CHECK(parameters >= 124439808);
     CHECK(parameters < 1.001 * 124439808);  // the vocabulary is padded to a multiple of 128
 }

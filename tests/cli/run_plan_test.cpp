@@ -105,7 +105,7 @@ TEST_CASE("run-plan with a deadline gives the fewest GPUs and a scaling curve") 
                                        "h100-sxm", "--curve", "64,8,64", "--format", "csv"});
     CHECK(csv.code == 0);
     CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 3);
-    CHECK(csv.out.starts_with("gpus,plan,step_time_s,"));
+    CHECK(csv.out.starts_with("model,cluster,framework,seq,global_batch,gpus,plan,step_time_s,"));
 }
 
 TEST_CASE("run-plan's csv and markdown have the answer also where there is a scaling curve") {
