@@ -46,7 +46,9 @@ std::string head(Page const& page, std::string const& nonce) {
 
 std::string figures(std::vector<PageFigure> const& list) {
     if (list.empty()) return "";
-    std::string out = "<div class=\"figures\">\n";
+    constexpr std::size_t most_in_a_row = 7;  // of a window that is as wide as the page
+    bool const two_rows = list.size() > most_in_a_row;
+    std::string out = fmt::format("<div class=\"figures{}\">\n", two_rows ? " even" : "");
     for (PageFigure const& f : list) {
         out += fmt::format("<div class=\"figure {}\"><div class=\"label\">{}</div><div class=\"value\">{}</div>",
                            class_of(f.tone), html(f.label), html(f.value));

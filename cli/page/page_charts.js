@@ -92,9 +92,18 @@ function addMarks(layout, marks, colours, above) {
   }
 }
 
+// Words that all names have, where one of them is too long: what is left tells them apart.
+function commonWords(names, most) {
+  if (names.length < 2 || !names.some((name) => name.length > most)) return [];
+  const words = names.map((name) => name.split(' '));
+  return words[0].filter((word) => /[a-z0-9]{3}/.test(word) && words.every((list) => list.includes(word)));
+}
+
 function barChart(chart, colours, width) {
-  const shorten = (name) => {
-    const most = narrow() ? 18 : printing.now ? 26 : 44;
+  const most = narrow() ? 18 : printing.now ? 26 : 44;
+  const common = commonWords(chart.categories, most);
+  const shorten = (whole) => {
+    const name = whole.split(' ').filter((word) => !common.includes(word)).join(' ');
     return plain(name.length > most ? name.slice(0, most - 1) + '\u2026' : name);
   };
   const places = chart.categories.map((_, i) => i);
@@ -110,7 +119,8 @@ function barChart(chart, colours, width) {
   const rows = legendRows(chart.series.map((series) => series.name), width - beside);
   const layout = baseLayout(colours, Math.max(150, 76 + chart.categories.length * (printing.now ? 18 : chart.categories.length > 12 ? 22 : 28)) + 20 * rows);
   layout.legend.maxheight = 20 * rows + 20;  // in pixels; its own limit is half of the chart, and it scrolls beyond that
-  layout.xaxis = axisOf(chart.x, colours);
+  const alike = common.length ? {...chart.x, title: `${chart.x.title}; in all: ${common.join(' ')}`} : chart.x;
+  layout.xaxis = axisOf(alike, colours);
   layout.yaxis = {automargin: true, autorange: 'reversed', tickvals: places, ticktext: names,
     tickfont: {size: 11.5, color: colours.text}, fixedrange: true};
   layout.bargap = 0.28;

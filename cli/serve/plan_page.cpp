@@ -1,6 +1,7 @@
 #include "cli/page/page_cells.hpp"
 #include "cli/serve/page_blocks.hpp"
 #include "cli/serve/pages.hpp"
+#include "cli/view/empty_columns.hpp"
 #include "cli/view/latency_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/left_out.hpp"
@@ -126,29 +127,42 @@ Chart cost_chart(ServePlanReport const& r) {
             .body = std::move(bars)};
 }
 
+/// A degree that no deployment uses takes the room of what tells them apart.
+void leave_out_if_one(PageTable& table, std::string_view header) {
+    for (std::vector<PageCell>& row : table.rows)
+        for (std::size_t i = 0; i < row.size(); ++i)
+            if (table.columns[i].header == header && row[i].text != "1") return;
+    for (std::vector<PageCell>& row : table.rows)
+        for (std::size_t i = 0; i < row.size(); ++i)
+            if (table.columns[i].header == header) row[i].text.clear();
+    leave_out_if_empty(table.columns, table.rows, header,
+                       [](PageCell const& cell) { return std::string_view(cell.text); });
+}
+
 PageTable table_of(ServePlanReport const& r) {
-    PageTable table{.title = "Deployments, ranked",
-                    .note =
-                        ">= marks the least that the closed form allows, of deployments that were not simulated to "
-                        "the end. Latencies are p50 and p99 of the simulation.",
-                    .columns = {{"#"},
-                                {"machine", Align::left, Choice::list},
-                                {"GPUs"},
-                                {"replicas"},
-                                {"tp", Align::right, Choice::list},
-                                {"pp", Align::right, Choice::list},
-                                {"ep", Align::right, Choice::list},
-                                {"attention dp", Align::right, Choice::list},
-                                {"weights", Align::left, Choice::list},
-                                {"cache", Align::left, Choice::list},
-                                {"batch", Align::right, Choice::list},
-                                {"chunk", Align::right, Choice::list},
-                                {"USD/h"},
-                                {"kept %"},
-                                {"TTFT p50 ms"},
-                                {"p99"},
-                                {"TPOT p50 ms"},
-                                {"p99"}}};
+    PageTable table{
+        .title = "Deployments, ranked",
+        .note =
+            ">= marks the least that the closed form allows, of deployments that were not simulated to "
+            "the end. Latencies are p50 and p99 of the simulation.",
+        .columns = {{"#"},
+                    {"machine", Align::left, Choice::list},
+                    {"GPUs"},
+                    {"replicas"},
+                    {"tp", Align::right, Choice::list},
+                    {"pp", Align::right, Choice::list},
+                    {"ep", Align::right, Choice::list},
+                    {"attn dp", Align::right, Choice::list, "groups of tp ranks with sequences of their own"},
+                    {"weights", Align::left, Choice::list},
+                    {"cache", Align::left, Choice::list},
+                    {"batch", Align::right, Choice::list},
+                    {"chunk", Align::right, Choice::list},
+                    {"USD/h"},
+                    {"kept %"},
+                    {"TTFT p50 ms"},
+                    {"p99"},
+                    {"TPOT p50 ms"},
+                    {"p99"}}};
     for (ServeCandidate const& c : r.answer.ranked) {
         std::int64_t const replicas = replicas_of(c);
         auto const bound = [&](std::string const& text, double value) {
@@ -180,6 +194,8 @@ PageTable table_of(ServePlanReport const& r) {
                               time(&ServeTrial::tpot_p50),
                               time(&ServeTrial::tpot_p99)});
     }
+    for (char const* const degree : {"pp", "ep", "attn dp"})
+        leave_out_if_one(table, degree);
     return table;
 }
 
