@@ -93,6 +93,7 @@ constexpr std::array all_fixed_options{
     fixes<&SearchConstraints::micro_batch>("--micro-batch"),
     fixes<&SearchConstraints::zero>("--zero"),
     fixes<&SearchConstraints::recompute>("--recompute"),
+    fixes<&SearchConstraints::recompute_layers>("--recompute-layers"),
     fixes<&SearchConstraints::offload>("--offload"),
     fixes<&SearchConstraints::schedules>("--schedule"),
     fixes<&SearchConstraints::cp_modes>("--cp-mode"),

@@ -159,10 +159,12 @@ private:
         plan.zero = 0;
         std::int64_t const stage_layers = most_layers(plan);
         std::optional<PlanProblem> const problem = find_problem(form_.model(), plan, form_.workload());
-        std::int64_t const step = space.base.recompute_layers == 0 ? recompute_step(form_.framework(), plan) : 1;
+        std::int64_t const step = recompute_step(form_.framework(), plan);
+        std::int64_t const named = space.recompute_layers.value_or(0);
         for (auto const& [policy, steps, modules] : space.recompute) {
-            std::int64_t const layers = steps * step;
-            if (layers >= stage_layers && layers > 0) continue;  // the same as all of them
+            if (steps * step >= stage_layers && steps > 0) continue;  // the same as all of them
+            bool const fixed = policy == Recompute::full && space.recompute_layers.has_value();
+            std::int64_t const layers = !fixed ? steps * step : named < stage_layers ? named : 0;
             plan.recompute = policy;
             plan.recompute_layers = layers;
             plan.recompute_modules = space.module_sets[modules];

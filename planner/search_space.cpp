@@ -75,12 +75,8 @@ std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& 
     }
     std::vector<SearchSpace::Recomputation> list;
     for (Recompute const policy : policies) {
-        if (policy == Recompute::full && c.base.recompute_layers > 0) {
-            list.push_back({policy, c.base.recompute_layers});
-            continue;
-        }
         list.push_back({policy, 0});
-        if (policy == Recompute::full)
+        if (policy == Recompute::full && !c.recompute_layers)
             for (std::int64_t n = 1; n < model.layer_count(); n *= 2)
                 list.push_back({policy, n});
     }
@@ -177,6 +173,7 @@ void set_choices(SearchSpace& space, ModelSpec const& model, ClusterSpec const& 
         space.cp_modes = {usual_cp_mode(c.usual.cp_mode, model)};
     }
     space.recompute = recomputations(c, model, full);
+    space.recompute_layers = c.recompute_layers;
     space.module_sets = {c.base.recompute_modules};
     add_module_sets(space, c, model);
     bool const open = model.moe && !c.dispatcher && c.base.dispatcher == Dispatcher::all_to_all;

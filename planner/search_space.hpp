@@ -36,6 +36,7 @@ struct SearchConstraints {
     std::optional<AxisFilter> dp, tp, pp, cp, ep, vpp, micro_batch, zero;
     std::vector<Schedule> schedules;
     std::vector<Recompute> recompute;
+    std::optional<std::int64_t> recompute_layers;  ///< of a stage, with full recompute; 0: all
     std::vector<Offload> offload;
     std::vector<ContextParallel> cp_modes;
     std::optional<Switch> sequence_parallel;
@@ -73,8 +74,9 @@ struct SearchSpace {
         std::size_t modules = 0;  ///< with `selective`: which of `module_sets`
     };
     std::vector<Recomputation> recompute;
-    std::vector<RecomputeModules> module_sets;  ///< the first is the base's
-    std::vector<Dispatcher> dispatchers;        ///< several: the second where a group of experts spans domains
+    std::optional<std::int64_t> recompute_layers;  ///< of a stage, with full recompute; 0: all; none: searched
+    std::vector<RecomputeModules> module_sets;     ///< the first is the base's
+    std::vector<Dispatcher> dispatchers;           ///< several: the second where a group of experts spans domains
     std::vector<int> zero;
     std::vector<Offload> offload;
     std::optional<AxisFilter> dp;

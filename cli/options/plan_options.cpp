@@ -111,7 +111,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     if (!o.gradients.empty()) plan.gradients = gradient_format_from(o.gradients, "--gradients");
     plan.expert_tp = o.expert_tp;
     plan.shard_group = o.shard_group;
-    plan.recompute_layers = o.recompute_layers;
+    plan.recompute_layers = o.recompute_layers.value_or(0);
     if (!o.recompute_modules.empty())
         plan.recompute_modules = recompute_modules_from(o.recompute_modules, "--recompute-modules");
     if (!o.keep_activations.empty())
@@ -125,7 +125,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
         if (value < least || value > most_accelerators)
             throw InputError("{}: {} is out of range ({} to {})", flag, value, least, most_accelerators);
     };
-    in_range("--recompute-layers", o.recompute_layers, 0);
+    in_range("--recompute-layers", plan.recompute_layers, 0);
     in_range("--offload-layers", o.offload_layers, 0);
     in_range("--expert-tp", o.expert_tp, 1);
     in_range("--shard-group", o.shard_group, 0);
@@ -332,8 +332,10 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
     if (!o.moe_dispatcher.empty()) c.dispatcher = c.base.dispatcher;
     if (!o.recompute_modules.empty()) c.recompute_modules = c.base.recompute_modules;
     c.recompute = names<Recompute>(o.recompute, "--recompute", recompute_from);
-    if (o.recompute_layers > 0 && !c.recompute.empty() && !is_one_of(c.recompute, Recompute::full))
-        throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", o.recompute_layers,
+    c.recompute_layers = o.recompute_layers;
+    c.base.recompute_layers = 0;
+    if (o.recompute_layers.value_or(0) > 0 && !c.recompute.empty() && !is_one_of(c.recompute, Recompute::full))
+        throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", *o.recompute_layers,
                          o.recompute);
     if (!o.recompute_modules.empty() && !c.recompute.empty() && !is_one_of(c.recompute, Recompute::selective))
         throw InputError("--recompute-modules: '{}', but --recompute is '{}' (it needs selective)", o.recompute_modules,

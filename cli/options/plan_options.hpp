@@ -27,7 +27,7 @@ struct PlanOptions {
     std::string dp, tp, pp, cp, ep, vpp, micro_batch, zero;
     std::int64_t expert_tp = 1;
     std::int64_t shard_group = 0;
-    std::int64_t recompute_layers = 0;
+    std::optional<std::int64_t> recompute_layers;  ///< 0: all of a stage
     std::int64_t offload_layers = 0;
     std::string recompute, recompute_modules, keep_activations, schedule, offload, offload_activations, cp_mode,
         moe_dispatcher, gradients;

@@ -135,6 +135,17 @@ TEST_CASE("plan: constraints are kept by every plan that is shown", "[INV-26]") 
     }
 }
 
+TEST_CASE("plan: --recompute-layers 0 and as many as there are both ask for all of a stage") {
+    for (char const* const layers : {"0", "80"}) {
+        Json const json = answer(seventy + Arguments{"--recompute", "full", "--recompute-layers", layers});
+        REQUIRE_FALSE(json.at("candidates").empty());
+        for (Json const& candidate : json.at("candidates")) {
+            CHECK(candidate.at("plan").at("recompute") == "full");
+            CHECK(candidate.at("plan").at("recompute_layers") == 0);
+        }
+    }
+}
+
 TEST_CASE("plan: objectives rank by what they say, over several numbers of accelerators", "[INV-26]") {
     Arguments question{"plan",  "-m",   "llama-2-7b",     "-c", "a100-sxm-80gb", "-n", "8,16,32",
                        "--seq", "4096", "--global-batch", "512"};

@@ -147,6 +147,22 @@ TEST_CASE("search: under Megatron-LM every chunk of a stage runs as many layers 
     }
 }
 
+TEST_CASE("search: as many layers of a stage as are named run again, all of them where it has no more, and with 0") {
+    Question question;
+    question.constraints.recompute = {Recompute::full};
+    for (std::int64_t const named : {0, 5, 16, 32, 1000}) {
+        INFO(named);
+        question.constraints.recompute_layers = named;
+        SearchResult const found = question.all();
+        REQUIRE(found.counts.enumerated > 0);
+        REQUIRE_FALSE(found.best.empty());
+        for (Candidate const& c : found.best) {
+            std::int64_t const of_stage = question.model.layer_count() / c.plan.pp;
+            CHECK(c.plan.recompute_layers == (named < of_stage ? named : 0));
+        }
+    }
+}
+
 TEST_CASE("search: a short list is the head of the whole one, by layout the best of each", "[INV-26]") {
     Question question;
     SearchResult const all = question.all();
