@@ -131,6 +131,7 @@ std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
     std::int64_t const ranks = launch.plan.world_size() / p.tp;
     std::int64_t const group = p.zero == 0 ? 1 : p.shard_group > 0 ? p.shard_group : ranks;
     std::string out =
+        "from contextlib import nullcontext\n\n"
         "import torch\n"
         "from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper\n"
         "from torch.distributed.device_mesh import init_device_mesh\n"
@@ -138,8 +139,7 @@ std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
         "from torch.distributed.tensor import DTensor, Replicate, Shard\n"
         "from torch.distributed.tensor.parallel import (\n"
         "    ColwiseParallel,\n    PrepareModuleInput,\n    PrepareModuleOutput,\n    RowwiseParallel,\n"
-        "    SequenceParallel,\n"
-        "    parallelize_module,\n)\n\n";
+        "    SequenceParallel,\n    loss_parallel,\n    parallelize_module,\n)\n\n";
     out += fmt::format("DATA_PATH = {}\nTOKENIZER_PATH = {}\nCHECKPOINT_FOLDER = {}\nMODEL = {}\n",
                        python_quoted(launch.settings.data), python_quoted(launch.settings.tokenizer),
                        python_quoted(launch.settings.checkpoints), python_quoted(launch.model.name));
@@ -215,7 +215,8 @@ def split_ends(model, layers, mesh):
     plan = {
         "model.embed_tokens": RowwiseParallel(input_layouts=Replicate(), output_layouts=Replicate()),
         "model.norm": SequenceParallel(),
-        "lm_head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
+        # Each rank keeps the logits of its part of the vocabulary, which loss_parallel() in step() needs no more of.
+        "lm_head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1), use_local_output=False),
     }
     parallelize_module(model, mesh["tensor"], plan)
     # Positions and masks are made from what the embedding returns: whole sequences, which are split here.
@@ -251,11 +252,13 @@ def apply_plan(model, layers, mesh):
 
 
 def step(model, optimizer, batches, loss_of):
-    """One optimizer step; `batches` yields ACCUMULATION_STEPS batches of MICRO_BATCH sequences."""
+    """One optimizer step; `batches` yields ACCUMULATION_STEPS batches of MICRO_BATCH sequences. With tensor parallelism
+    the logits that `loss_of` gets are a DTensor, split over the vocabulary: torch's cross_entropy takes them so."""
     for index in range(ACCUMULATION_STEPS):
         # Gradients that wait for the last batch to be reduced stay whole: ZeRO 2 and 3 reduce those of every batch.
         model.set_requires_gradient_sync(REDUCE_EVERY_MICROBATCH or index + 1 == ACCUMULATION_STEPS)
-        SCALER.scale(loss_of(model, next(batches)) / ACCUMULATION_STEPS).backward()
+        with loss_parallel() if TENSOR > 1 else nullcontext():
+            SCALER.scale(loss_of(model, next(batches)) / ACCUMULATION_STEPS).backward()
     SCALER.step(optimizer)
     SCALER.update()
     optimizer.zero_grad()

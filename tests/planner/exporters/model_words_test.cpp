@@ -212,7 +212,10 @@ TEST_CASE("fsdp2's tensor-parallel plan has embedding, last norm and head", "[ex
     Export const e = exported("fsdp2", "llama-3.2-1b", plan);
     CHECK(writes(e, "\"model.embed_tokens\": RowwiseParallel(input_layouts=Replicate(), output_layouts=Replicate())"));
     CHECK(writes(e, "\"model.norm\": SequenceParallel()"));
-    CHECK(writes(e, "\"lm_head\": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate())"));
+    CHECK(writes(e,
+                 "\"lm_head\": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(-1), "
+                 "use_local_output=False)"));
+    CHECK(writes(e, "        with loss_parallel() if TENSOR > 1 else nullcontext():\n            SCALER.scale("));
     CHECK(writes(e, "    if TENSOR > 1:\n        split_ends(model, layers, mesh)\n"));
     CHECK(writes(e, "TIED_EMBEDDINGS = True\n"));
     CHECK(writes(exported("fsdp2", "llama-3.1-8b", plan), "TIED_EMBEDDINGS = False\n"));
