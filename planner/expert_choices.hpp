@@ -23,9 +23,9 @@ ExpertChoices expert_choices(FrameworkProfile const& framework);
 std::vector<Dispatcher> dispatchers_to_try(ClusterSpec const& cluster, std::int64_t accelerators,
                                            ExpertChoices const& choices);
 
-/// Sets of modules of a model with experts that selective recompute may run again, each once: first those that cost
-/// kernels that move memory and the expansion of latents, then the dense and shared feed-forward as well.
-/// Source: those that the recipes of Megatron-Bridge name for DeepSeek-V3.
+/// Sets of modules of a model that selective recompute may run again, each once: first those that cost kernels that
+/// move memory and the expansion of latents, then the dense and shared feed-forward as well. Source: those that the
+/// recipes of Megatron-Bridge name for DeepSeek-V3.
 std::vector<RecomputeModules> module_sets_to_try(ModelSpec const& model, Precision precision);
 
 }  // namespace sextant

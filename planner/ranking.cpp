@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace sextant {
-std::array<std::int64_t, 24> plan_key(ParallelPlan const& p) {
+PlanKey plan_key(ParallelPlan const& p) {
     return {p.world_size(),
             p.tp,
             p.cp,
@@ -33,7 +33,8 @@ std::array<std::int64_t, 24> plan_key(ParallelPlan const& p) {
             static_cast<std::int64_t>(p.dropout),
             static_cast<std::int64_t>(p.fused_cross_entropy),
             static_cast<std::int64_t>(p.dispatcher),
-            p.recompute_modules.bits()};
+            p.recompute_modules.bits(),
+            p.kept_activations.bits()};
 }
 
 double accelerator_price(ClusterSpec const& cluster) {
@@ -68,8 +69,8 @@ bool Candidate::before(Candidate const& other) const {
     return plan_key(plan) < plan_key(other.plan);
 }
 
-Ranking::Key Ranking::key_of(Candidate const& candidate) const {
-    Key key = plan_key(candidate.plan);
+PlanKey Ranking::key_of(Candidate const& candidate) const {
+    PlanKey key = plan_key(candidate.plan);
     if (grouping_ == Grouping::layout) std::fill(key.begin() + 6, key.end(), 0);
     return key;
 }

@@ -9,6 +9,10 @@
 
 namespace sextant {
 
+/// Numbers that tell two plans of a search apart, in a fixed order.
+using PlanKey = std::array<std::int64_t, 25>;
+PlanKey plan_key(ParallelPlan const& plan);
+
 /// The best plans seen so far: at most `variants` of a group, of the `top` groups whose first plans are best. Insertion
 /// is cheap for plans that do not make it.
 class Ranking {
@@ -26,8 +30,7 @@ public:
     [[nodiscard]] Candidate const* best_beside(Candidate const& candidate) const;
 
 private:
-    using Key = std::array<std::int64_t, 24>;
-    [[nodiscard]] Key key_of(Candidate const& candidate) const;
+    [[nodiscard]] PlanKey key_of(Candidate const& candidate) const;
 
     std::size_t top_;
     std::size_t variants_;
@@ -36,7 +39,7 @@ private:
         bool operator()(Candidate const& a, Candidate const& b) const { return a.before(b); }
     };
     using Group = std::multiset<Candidate, InOrder>;  // a candidate is a kilobyte: nothing moves for another one
-    std::map<Key, Group> groups_;
+    std::map<PlanKey, Group> groups_;
     double worst_score_ = 0;  ///< of the last place, once all are taken
 };
 
@@ -63,8 +66,5 @@ double score_of(Candidate const& candidate, Seconds time, Objective objective, d
 /// can be too long, by less than 0.05 of a step where that was measured: then the bound leaves out 0.08 of a step, or
 /// the bubble where that is less.
 Seconds least_walked_time(StepEstimate const& estimate, ParallelPlan const& plan);
-
-/// Numbers that tell two plans apart, in a fixed order.
-std::array<std::int64_t, 24> plan_key(ParallelPlan const& plan);
 
 }  // namespace sextant

@@ -3,7 +3,6 @@
 #include "planner/ranking.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 namespace sextant {
@@ -27,7 +26,7 @@ private:
     ClosedForm& form_;
     Objective objective_;
     double price_;
-    std::map<std::array<std::int64_t, 24>, StepEstimate> walked_;
+    std::map<PlanKey, StepEstimate> walked_;
 };
 
 /// Whether a plan with this lower bound can be the best of its group.

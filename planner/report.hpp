@@ -49,7 +49,9 @@ struct StepReport {
     StepInterval interval;                 ///< 80 % interval of the step's time, as factors on it
     std::vector<std::string> unsupported;  ///< terms of its time that no measurement supports
     std::vector<std::string> assumptions;  ///< the assumed terms that its time and memory stand on
-    std::int64_t trained_parameters = 0;   ///< of adapters; 0: all
+    /// Of a plan that a search shows: what its framework refuses or has no words for.
+    std::vector<std::string> not_expressed;
+    std::int64_t trained_parameters = 0;  ///< of adapters; 0: all
     std::string digest;
     std::vector<std::string> measured;  ///< what a step that ran says beside it (`measured_gap`); empty: none is given
 };

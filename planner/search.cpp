@@ -29,8 +29,13 @@ struct Shape {
 
 /// Whether shapes that differ in nothing but this are different: the second dispatcher is for groups of experts beyond
 /// a domain.
-bool is_own_shape(SearchSpace const& space, Dispatcher dispatcher, std::int64_t ep, std::int64_t domain_size) {
-    return dispatcher == space.dispatchers.front() || (ep > 1 && ep * space.base.expert_tp > domain_size);
+bool is_own_shape(SearchSpace const& space, Dispatcher dispatcher, std::int64_t tp, std::int64_t ep,
+                  std::int64_t domain_size) {
+    if (dispatcher == space.dispatchers.front() || ep == 1) return dispatcher == space.dispatchers.front();
+    ParallelPlan plan = space.base;
+    plan.tp = tp;
+    plan.ep = ep;
+    return ep * space.rules.expert_tp(plan) > domain_size;
 }
 
 std::vector<Shape> shapes_of(std::vector<SearchSpace> const& spaces, std::int64_t domain_size) {
@@ -48,7 +53,7 @@ std::vector<Shape> shapes_of(std::vector<SearchSpace> const& spaces, std::int64_
                                 if (space.accelerators % (tp * cp) != 0) continue;
                                 Switch const splits = forced_off ? Switch::off : sp;
                                 for (Dispatcher const to_experts : space.dispatchers)
-                                    if (is_own_shape(space, to_experts, ep, domain_size))
+                                    if (is_own_shape(space, to_experts, tp, ep, domain_size))
                                         shapes.push_back({&space, tp, cp, ep, mb, splits, mode, to_experts});
                             }
     return shapes;
@@ -121,11 +126,12 @@ public:
         plan.tp = shape.tp;
         plan.cp = shape.cp;
         plan.ep = shape.ep;
+        plan.expert_tp = space.rules.expert_tp(plan);
         plan.micro_batch = shape.micro_batch;
         plan.dispatcher = shape.dispatcher;
         plan.sequence_parallel = shape.sequence_parallel;
         plan.cp_mode = shape.cp == 1 ? ContextParallel::ring : shape.cp_mode;
-        ShapeCosts costs(layer_forms * space.module_sets.size());
+        ShapeCosts costs(layer_forms * (space.module_sets.size() + space.kept_sets.size()));
         for (std::int64_t const pp : space.pp) {
             if (space.accelerators % (plan.tp * plan.cp * pp) != 0) continue;
             plan.pp = pp;
@@ -139,6 +145,8 @@ public:
                 plain = plain || !paired;
                 plan.schedule = pp == 1 && !paired ? Schedule::one_f_one_b : schedule;
                 plan.vpp = pp == 1 ? 1 : vpp;
+                std::int64_t const microbatches = form_.workload().global_batch / (plan.dp * plan.micro_batch);
+                if (!space.rules.lays_out(plan, form_.model(), microbatches)) continue;
                 plan.stage_layers = space.base.stage_layers;
                 plan.stage_layers = usual_stage_layers(form_.framework(), form_.model(), plan);
                 visit_recompute(space, plan, costs);
@@ -161,25 +169,29 @@ private:
         std::optional<PlanProblem> const problem = find_problem(form_.model(), plan, form_.workload());
         std::int64_t const step = recompute_step(form_.framework(), plan);
         std::int64_t const named = space.recompute_layers.value_or(0);
-        for (auto const& [policy, steps, modules] : space.recompute) {
+        for (auto const& [policy, steps, modules, kept] : space.recompute) {
             if (steps * step >= stage_layers && steps > 0) continue;  // the same as all of them
             bool const fixed = policy == Recompute::full && space.recompute_layers.has_value();
             std::int64_t const layers = !fixed ? steps * step : named < stage_layers ? named : 0;
             plan.recompute = policy;
             plan.recompute_layers = layers;
             plan.recompute_modules = space.module_sets[modules];
+            plan.kept_activations = space.kept_sets[kept];
             bool const refused = plan.schedule == Schedule::overlapped && !can_overlap_experts(plan);
             if (problem || refused) {
                 reject(problem.value_or(PlanProblem::schedule), plan, leaves);
                 continue;
             }
-            std::optional<ShapeCost>& cost = costs[layer_forms * modules + static_cast<std::size_t>(layer_form(plan))];
+            if (!space.rules.recomputes(plan, form_.model())) continue;
+            std::size_t const set = kept > 0 ? space.module_sets.size() + kept : modules;
+            std::optional<ShapeCost>& cost = costs[layer_forms * set + static_cast<std::size_t>(layer_form(plan))];
             if (!cost) cost = form_.price_shape(plan);
             // Passes take longer where gradients are added up than where they are reduced at once (ZeRO 2 and 3).
             std::optional<PipelineCost> added;
             std::optional<PipelineCost> reduced;
             for (std::size_t z = 0; z < zeros; ++z) {
                 plan.zero = space.zero[z];
+                if (!space.rules.shards(plan, form_.model())) continue;
                 if (!zero_suits_pipeline(plan)) {
                     reject(PlanProblem::zero, plan, static_cast<std::int64_t>(space.offload.size()));
                     continue;
@@ -188,7 +200,7 @@ private:
                 if (!pipeline) pipeline = form_.assemble(*cost, plan);
                 for (Offload const offload : space.offload) {
                     plan.offload = offload;
-                    consider(*pipeline, plan);
+                    if (space.rules.offloads(plan, form_.model())) consider(*pipeline, plan);
                 }
             }
         }

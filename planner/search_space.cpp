@@ -3,13 +3,16 @@
 #include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
 #include "core/graph/usual_stages.hpp"
+#include "core/is_one_of.hpp"
 #include "core/spec/parameters.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "planner/degrees.hpp"
+#include "planner/remat_policies.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace sextant {
 namespace {
@@ -54,33 +57,71 @@ Values chunk_counts(ModelSpec const& model, Values const& pipelines, Pipelines f
     return values;
 }
 
-/// Adds selective recompute of sets of modules, where the framework has it for experts and nobody names others.
+/// Adds selective recompute of sets of modules, where the framework has it and nobody names others: for experts and
+/// torchtitan's own; those of Megatron-Core for dense models are for the best plans alone.
 void add_module_sets(SearchSpace& space, SearchConstraints const& c, ModelSpec const& model) {
-    bool const fixed = c.recompute_modules || !c.recompute.empty() || c.base.recompute_modules != attention_core;
-    if (!model.moe || c.experts.recomputes_modules == Switch::off || fixed) return;
-    for (RecomputeModules const set : module_sets_to_try(model, c.base.precision)) {
+    if (c.recompute_modules || !c.recompute.empty() || c.base.recompute_modules != attention_core) return;
+    std::vector<RecomputeModules> sets;
+    if (model.moe && c.experts.recomputes_modules == Switch::on) sets = module_sets_to_try(model, c.base.precision);
+    if (!model.moe && c.launcher == Launcher::megatron && !c.recompute_layers)
+        space.sets_to_refine = module_sets_to_try(model, c.base.precision);
+    if (c.launcher == Launcher::torchtitan && modules_of(model).has(RecomputeModule::op))
+        sets = {RecomputeModules{RecomputeModule::op}};
+    for (RecomputeModules const set : sets) {
         space.recompute.push_back({Recompute::selective, 0, space.module_sets.size()});
         space.module_sets.push_back(set);
     }
 }
 
-std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& c, ModelSpec const& model, bool full) {
-    std::vector<Recompute> policies = c.recompute;
-    if (policies.empty()) {
-        policies = {Recompute::none};
-        // With a fused kernel the attention core keeps nothing that running it again would free.
-        if (c.base.attention != AttentionKernel::flash || c.base.recompute_modules != attention_core || full)
-            policies.push_back(Recompute::selective);
-        policies.push_back(Recompute::full);
+/// Adds what MaxText's policies keep of a layer, where nobody names a policy.
+void add_kept_sets(SearchSpace& space, SearchConstraints const& c, ModelSpec const& model) {
+    if (c.launcher != Launcher::maxtext || !c.recompute.empty() || !c.base.kept_activations.empty()) return;
+    for (auto const& [name, policy] : remat_policies) {
+        ActivationGroups const kept = policy.kept & activations_of(model);
+        if (!policy.offloaded.empty() || is_one_of(space.kept_sets, kept)) continue;
+        space.recompute.push_back({Recompute::full, 0, 0, space.kept_sets.size()});
+        space.kept_sets.push_back(kept);
     }
+}
+
+/// Without a name: none, but where every policy runs something again (MaxText); the attention core's where running it
+/// again frees something; and all of a layer.
+std::vector<Recompute> policies_to_try(SearchConstraints const& c, bool full) {
+    if (!c.recompute.empty()) return c.recompute;
+    constexpr std::array of_their_own{Launcher::torchtitan, Launcher::fsdp2, Launcher::maxtext};
+    // With a fused kernel the attention core keeps nothing that running it again would free.
+    bool const core = (c.base.attention != AttentionKernel::flash || full) && !is_one_of(of_their_own, c.launcher);
+    std::vector<Recompute> policies;
+    if (c.launcher != Launcher::maxtext) policies.push_back(Recompute::none);
+    if (core || c.base.recompute_modules != attention_core) policies.push_back(Recompute::selective);
+    policies.push_back(Recompute::full);
+    return policies;
+}
+
+std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& c, ModelSpec const& model, bool full) {
+    bool const some_layers = !c.recompute_layers && c.launcher != Launcher::maxtext;
     std::vector<SearchSpace::Recomputation> list;
-    for (Recompute const policy : policies) {
+    for (Recompute const policy : policies_to_try(c, full)) {
         list.push_back({policy, 0});
-        if (policy == Recompute::full && !c.recompute_layers)
+        if (policy == Recompute::full && some_layers)
             for (std::int64_t n = 1; n < model.layer_count(); n *= 2)
                 list.push_back({policy, n});
     }
     return list;
+}
+
+NamedAxes named_axes(SearchConstraints const& c, ModelSpec const& model) {
+    auto const named = [](std::optional<AxisFilter> const& filter) { return filter && !filter->named().empty(); };
+    return {.tp = named(c.tp),
+            .pp = named(c.pp),
+            .cp = named(c.cp),
+            .ep = named(c.ep),
+            .expert_tp = c.expert_tp.has_value() || !model.moe,  // without experts it is 1
+            .vpp = named(c.vpp),
+            .zero = named(c.zero),
+            .sequence_parallel = c.sequence_parallel.has_value(),
+            .recompute_layers = c.recompute_layers.has_value(),
+            .offload = !c.offload.empty()};
 }
 
 /// Degrees of the model's axes and micro-batches, each a divisor of what it splits.
@@ -119,17 +160,42 @@ void set_degrees(SearchSpace& space, ModelSpec const& model, Workload const& wor
                  c.micro_batch, "--micro-batch", [&](std::int64_t v) { return workload.global_batch % v == 0; });
 }
 
+/// Those of the framework that are not slower than others of it with as much memory.
+std::vector<Schedule> schedules_to_try(SearchConstraints const& c, bool divides_experts) {
+    if (!c.schedules.empty()) return c.schedules;
+    if (c.launcher == Launcher::maxtext) return {Schedule::gpipe, Schedule::breadth_first};
+    constexpr std::array with_gpipe{Launcher::any, Launcher::torchtitan, Launcher::nanotron};
+    bool const full = c.width == SearchConstraints::Width::full;
+    bool const overlaps = c.experts.overlaps == Switch::on || (full && c.launcher == Launcher::any);
+    std::vector<Schedule> schedules{Schedule::one_f_one_b};
+    if (interleaves(c.usual.pipelines) || c.vpp) schedules.push_back(Schedule::interleaved);
+    if (full && is_one_of(with_gpipe, c.launcher)) schedules.push_back(Schedule::gpipe);
+    if (overlaps && divides_experts) schedules.push_back(Schedule::overlapped);
+    return schedules;
+}
+
+/// How the ranks of a context-parallel group share keys and values: as the framework does, or in the full space in
+/// every way that it has. Transformer Engine exchanges heads where there are sinks, and passes keys and values of two
+/// sizes round a ring. Source: that of the exporters.
+std::vector<ContextParallel> cp_modes_to_try(SearchConstraints const& c, ModelSpec const& model) {
+    if (!c.cp_modes.empty()) return c.cp_modes;
+    AttentionSpec const& a = model.attention;
+    bool const megatron = c.launcher == Launcher::megatron;
+    if (megatron && a.sinks) return {ContextParallel::ulysses};
+    if (megatron && a.latent && a.value_head_dim != a.head_dim) return {ContextParallel::ring};
+    constexpr std::array with_one_way{Launcher::deepspeed, Launcher::maxtext};
+    if (c.width == SearchConstraints::Width::standard || is_one_of(with_one_way, c.launcher))
+        return {usual_cp_mode(c.usual.cp_mode, model)};
+    std::vector<ContextParallel> modes{ContextParallel::all_gather};
+    if (!slides(model)) modes.insert(modes.begin(), ContextParallel::ring);
+    if (c.launcher != Launcher::torchtitan) modes.push_back(ContextParallel::ulysses);
+    return modes;
+}
+
 /// Schedules with the chunks per rank that each takes. Takes pp = 1 out of the space where one chunk is not allowed.
 void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraints const& c) {
     bool const full = c.width == SearchConstraints::Width::full;
-    std::vector<Schedule> schedules = c.schedules;
-    if (schedules.empty()) {
-        schedules = {Schedule::one_f_one_b};
-        if (interleaves(c.usual.pipelines) || c.vpp) schedules.push_back(Schedule::interleaved);
-        if (full) schedules.push_back(Schedule::gpipe);
-        if (model.moe && (full || (c.experts.overlaps == Switch::on && space.ep.back() > 1)))
-            schedules.push_back(Schedule::overlapped);
-    }
+    std::vector<Schedule> const schedules = schedules_to_try(c, model.moe && space.ep.back() > 1);
     Values chunks = chunk_counts(model, space.pp, c.usual.pipelines, full);
     if (c.vpp) {
         chunks.insert(chunks.begin(), 1);
@@ -143,7 +209,8 @@ void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraint
     }
     for (Schedule const schedule : schedules) {
         ScheduleTraits const& traits = traits_of(schedule);
-        if (traits.takes_chunks(1) && one_chunk) space.pipelining.push_back({schedule, 1});
+        bool const is_gpipe = c.schedules.empty() && schedule == Schedule::breadth_first;  // of one chunk
+        if (traits.takes_chunks(1) && one_chunk && !is_gpipe) space.pipelining.push_back({schedule, 1});
         if (traits.usual_chunks() > 1) {  // a fixed number, whatever else is searched
             if (!c.vpp || c.vpp->allows(traits.usual_chunks()))
                 space.pipelining.push_back({schedule, traits.usual_chunks()});
@@ -165,17 +232,13 @@ void set_choices(SearchSpace& space, ModelSpec const& model, ClusterSpec const& 
         space.sequence_parallel = {*c.sequence_parallel};
     else
         space.sequence_parallel = full ? std::vector{Switch::off, Switch::on} : std::vector{Switch::on};
-    space.cp_modes = c.cp_modes;
-    if (space.cp_modes.empty() && full) {
-        space.cp_modes = {ContextParallel::all_gather, ContextParallel::ulysses};
-        if (!slides(model)) space.cp_modes.insert(space.cp_modes.begin(), ContextParallel::ring);
-    } else if (space.cp_modes.empty()) {
-        space.cp_modes = {usual_cp_mode(c.usual.cp_mode, model)};
-    }
+    space.cp_modes = cp_modes_to_try(c, model);
     space.recompute = recomputations(c, model, full);
     space.recompute_layers = c.recompute_layers;
     space.module_sets = {c.base.recompute_modules};
     add_module_sets(space, c, model);
+    space.kept_sets = {c.base.kept_activations};
+    add_kept_sets(space, c, model);
     bool const open = model.moe && !c.dispatcher && c.base.dispatcher == Dispatcher::all_to_all;
     space.dispatchers = open ? dispatchers_to_try(cluster, space.accelerators, c.experts)
                              : std::vector{c.dispatcher.value_or(c.base.dispatcher)};
@@ -204,6 +267,7 @@ std::int64_t document_tokens(std::optional<std::int64_t> const& asked, std::int6
 SearchConstraints constraints_of(FrameworkProfile const& framework) {
     SearchConstraints c;
     c.usual = framework.usual;
+    c.launcher = launcher_of(framework);
     c.experts = expert_choices(framework);
     return c;
 }
@@ -234,6 +298,8 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
     SearchSpace space;
     space.accelerators = accelerators;
     space.base = c.base;
+    if (c.expert_tp) space.base.expert_tp = *c.expert_tp;
+    space.rules = FrameworkRules(c.launcher, named_axes(c, model));
     space.dp = c.dp;
     set_degrees(space, model, workload, cluster, c);
     if (c.sequence_parallel == Switch::on && space.tp == Values{1})

@@ -5,6 +5,7 @@
 #include "core/spec/model_spec.hpp"
 #include "core/spec/parallel_plan.hpp"
 #include "planner/expert_choices.hpp"
+#include "planner/framework_rules.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -42,8 +43,10 @@ struct SearchConstraints {
     std::optional<Switch> sequence_parallel;
     std::optional<Dispatcher> dispatcher;
     std::optional<RecomputeModules> recompute_modules;  ///< of selective recompute
+    std::optional<std::int64_t> expert_tp;  ///< inside an expert; none: as the framework has it, else the base's
     ExpertChoices experts{};  ///< of the framework: what is tried with models that have experts where nothing is fixed
     UsualPlan usual{};        ///< of the framework: other context parallelism and pipelines only where they are named
+    Launcher launcher = Launcher::any;  ///< what it does not run is left out, unless it is named
     /// Precision, optimizer, attention kernel, dropout, cross entropy, expert tp, shard group; dispatcher and modules
     /// where they are not searched.
     ParallelPlan base;
@@ -72,14 +75,18 @@ struct SearchSpace {
         Recompute policy;
         std::int64_t layers;      ///< 0: all; else as many times what `recompute_step` says
         std::size_t modules = 0;  ///< with `selective`: which of `module_sets`
+        std::size_t kept = 0;     ///< with `full`: which of `kept_sets`
     };
     std::vector<Recomputation> recompute;
     std::optional<std::int64_t> recompute_layers;  ///< of a stage, with full recompute; 0: all; none: searched
     std::vector<RecomputeModules> module_sets;     ///< the first is the base's
+    std::vector<ActivationGroups> kept_sets;       ///< the same
+    std::vector<RecomputeModules> sets_to_refine;  ///< for `refine_with_recompute`
     std::vector<Dispatcher> dispatchers;           ///< several: the second where a group of experts spans domains
     std::vector<int> zero;
     std::vector<Offload> offload;
     std::optional<AxisFilter> dp;
+    FrameworkRules rules;
     ParallelPlan base;
 };
 

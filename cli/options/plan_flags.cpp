@@ -99,7 +99,7 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
         ->group("Plan");
     app.add_option("--cp-mode", o.cp_mode,
                    fmt::format("ring, all-gather or ulysses{} (default: all-gather with sliding windows, torchtitan "
-                               "and MaxText, else ring)",
+                               "and MaxText, ulysses with DeepSpeed, else ring)",
                                list))
         ->group("Plan");
 }
@@ -111,7 +111,10 @@ void add_kernel_options(CLI::App& app, PlanOptions& o, Axes axes) {
                                           "where the framework and the network have both and experts span domains)"
                                         : "alltoall (default) or deduplicated (once per domain, as DeepEP)")
         ->group("Plan");
-    app.add_option("--expert-tp", o.expert_tp, "tensor parallelism inside an expert (default: 1)")->group("Plan");
+    app.add_option("--expert-tp", o.expert_tp,
+                   fmt::format("tensor parallelism inside an expert (default: {})",
+                               axes == Axes::search ? "1, or tp where torchtitan and MaxText cut experts" : "1"))
+        ->group("Plan");
     app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
     app.add_option(
            "--precision", o.precision,

@@ -109,7 +109,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.loss_chunks = o.loss_chunks;
     if (!o.moe_dispatcher.empty()) plan.dispatcher = dispatcher_from(o.moe_dispatcher, "--moe-dispatcher");
     if (!o.gradients.empty()) plan.gradients = gradient_format_from(o.gradients, "--gradients");
-    plan.expert_tp = o.expert_tp;
+    plan.expert_tp = o.expert_tp.value_or(1);
     plan.shard_group = o.shard_group;
     plan.recompute_layers = o.recompute_layers.value_or(0);
     if (!o.recompute_modules.empty())
@@ -127,7 +127,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     };
     in_range("--recompute-layers", plan.recompute_layers, 0);
     in_range("--offload-layers", o.offload_layers, 0);
-    in_range("--expert-tp", o.expert_tp, 1);
+    in_range("--expert-tp", plan.expert_tp, 1);
     in_range("--shard-group", o.shard_group, 0);
     return plan;
 }
@@ -332,6 +332,7 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
     if (!o.moe_dispatcher.empty()) c.dispatcher = c.base.dispatcher;
     if (!o.recompute_modules.empty()) c.recompute_modules = c.base.recompute_modules;
     c.recompute = names<Recompute>(o.recompute, "--recompute", recompute_from);
+    c.expert_tp = o.expert_tp;
     c.recompute_layers = o.recompute_layers;
     c.base.recompute_layers = 0;
     if (o.recompute_layers.value_or(0) > 0 && !c.recompute.empty() && !is_one_of(c.recompute, Recompute::full))

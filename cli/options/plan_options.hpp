@@ -25,7 +25,7 @@ struct PlanOptions {
     std::optional<std::int64_t> global_batch;
     std::optional<std::int64_t> document;  ///< tokens per packed document
     std::string dp, tp, pp, cp, ep, vpp, micro_batch, zero;
-    std::int64_t expert_tp = 1;
+    std::optional<std::int64_t> expert_tp;
     std::int64_t shard_group = 0;
     std::optional<std::int64_t> recompute_layers;  ///< 0: all of a stage
     std::int64_t offload_layers = 0;

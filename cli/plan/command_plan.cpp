@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "planner/explain.hpp"
+#include "planner/not_expressed.hpp"
 #include "planner/refine.hpp"
 #include "planner/relaxation.hpp"
 #include "planner/support.hpp"
@@ -78,7 +79,8 @@ std::vector<Candidate> thinned(std::vector<Candidate> const& front, std::size_t 
 void require_runnable(Subject const& subject, SearchResult const& result, std::vector<std::string> const& advice) {
     SearchCounts const& counts = result.counts;
     if (counts.rejected[rejected_for_memory] + counts.rejected[rejected_for_host_memory] > 0) return;
-    std::string const why = counts.enumerated == 0 ? "the degrees asked for do not multiply to the accelerators"
+    std::string const why = counts.enumerated == 0 ? fmt::format("no degrees that {} runs multiply to the accelerators",
+                                                                 subject.framework.name)
                                                    : rejection_summary(result, subject.model, subject.workload);
     throw InputError("plan: {} cannot be split as asked: {} ({})", subject.model.name, why,
                      advice.empty() ? "see docs/plan.md for the rules" : advice.front());
@@ -160,7 +162,9 @@ std::optional<StepReport> present_report(std::optional<PlanOptions> const& prese
     Subject const subject = find_subject(*present);
     ParallelPlan const plan = single_plan(*present, subject);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
-    return make_report(form, plan, subject.limit);
+    StepReport report = make_report(form, plan, subject.limit);
+    report.not_expressed = not_expressed(subject.model, subject.cluster, subject.framework, subject.workload, plan);
+    return report;
 }
 
 /// The search. The front is thinned to what can be shown.
@@ -263,6 +267,9 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
         reports.erase(reports.begin() + o.top, reports.end());
         if (verified.size() > reports.size()) verified.resize(reports.size());
     }
+    for (StepReport& report : reports)
+        report.not_expressed =
+            not_expressed(subject.model, subject.cluster, subject.framework, subject.workload, report.plan);
     std::vector<StepReport> const front = reports_of(result.pareto, form, subject.limit);
     std::vector<std::string> const advice = advice_of(subject, result, counts, constraints);
     std::vector<std::string> const explanation =

@@ -41,7 +41,7 @@ public:
         PageTable table{.title = "Plans, ranked",
                         .note =
                             "80 %: the interval of the step's time. A plan marked ~ has terms that no measurement "
-                            "supports.",
+                            "supports; one marked ! its framework may refuse, or run otherwise.",
                         .columns = columns()};
         for (std::size_t i = 0; i < answer_.reports.size(); ++i)
             table.rows.push_back(row(i));
@@ -148,11 +148,13 @@ Chart trade_chart(PlanAnswer const& answer) {
             .body = std::move(points)};
 }
 
-std::vector<std::string> search_notes(PlanAnswer const& answer) {
+std::vector<std::string> search_notes(PlanQuestion const& q, PlanAnswer const& answer) {
     SearchCounts const& counts = answer.result.counts;
     std::vector<std::string> notes{fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(counts.enumerated),
                                                grouped_digits(counts.evaluated), rejection_summary(counts))};
     for (std::string& sentence : misfit_sentences(answer.result, answer.limit))
+        notes.push_back(std::move(sentence));
+    for (std::string& sentence : not_expressed_sentences(q, answer))
         notes.push_back(std::move(sentence));
     for (std::size_t i = 0; i < answer.verified.size(); ++i)
         if (!answer.verified[i].finished())
@@ -197,14 +199,14 @@ std::string plan_page(PlanQuestion const& q, PlanAnswer const& answer) {
         page.verdict = "No plan fits.";
         page.tone = Tone::bad;
         page.blocks.push_back(PageList{"What would help", answer.advice, Tone::warning});
-        page.blocks.push_back(PageList{"The search", search_notes(answer)});
+        page.blocks.push_back(PageList{"The search", search_notes(q, answer)});
         return html_page(page);
     }
     StepReport const& best = answer.reports.front();
     page.title = fmt::format("{} on {} x {}", q.model.name, best.accelerators, q.cluster.name);
     page.lines.push_back(headline(q, best.accelerators, best.plan.precision));
     add_answer(page, q.cluster, answer);
-    page.blocks.push_back(PageList{"The search", search_notes(answer)});
+    page.blocks.push_back(PageList{"The search", search_notes(q, answer)});
     add_grounds(page, best.unsupported, all_assumptions(best));
     return html_page(page);
 }

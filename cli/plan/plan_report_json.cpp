@@ -175,13 +175,18 @@ std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer) {
     json["interrupted"] = answer.result.interrupted;
     json["share_done"] = answer.result.share_done;
     json["candidates"] = candidate_list(answer.reports);
+    for (std::size_t i = 0; i < answer.reports.size(); ++i)
+        json["candidates"][i]["not_expressed"] = answer.reports[i].not_expressed;
     for (std::size_t i = 0; i < answer.verified.size(); ++i) {
         Verification const& v = answer.verified[i];
         json["candidates"][i]["simulation"] = {{"state", name_of(v.state)},
                                                {"iteration_time_s", v.finished() ? Json(v.time.base()) : Json(nullptr)},
                                                {"message", v.message}};
     }
-    if (answer.present) json["present"] = candidate_list({*answer.present}).front();
+    if (answer.present) {
+        json["present"] = candidate_list({*answer.present}).front();
+        json["present"]["not_expressed"] = answer.present->not_expressed;
+    }
     json["pareto"] = candidate_list(answer.pareto);
     auto const misfit = [](std::optional<Candidate> const& c) {
         if (!c) return Json(nullptr);

@@ -7,6 +7,7 @@
 #include "planner/price_words.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -59,6 +60,7 @@ bool is_crowded(std::vector<StepReport> const& reports) {
 std::string plan_extras(StepReport const& r) {
     ParallelPlan const& p = r.plan;
     std::string text = r.unsupported.empty() ? "" : "~";
+    if (!r.not_expressed.empty()) text += "!";
     auto const add = [&](std::string const& word) { text += (text.empty() ? "" : " ") + word; };
     if (p.recompute == Recompute::full)
         add(p.recompute_layers > 0 ? fmt::format("full{}", p.recompute_layers) : "full");
@@ -93,6 +95,15 @@ std::vector<std::string> misfit_sentences(SearchResult const& result, MemoryLimi
                                   human(c.estimate.peak()), human(c.estimate.peak() - limit.usable),
                                   human(limit.usable)));
     }
+    return out;
+}
+
+std::vector<std::string> not_expressed_sentences(PlanQuestion const& q, PlanAnswer const& answer) {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < answer.reports.size(); ++i)
+        if (StepReport const& r = answer.reports[i]; !r.not_expressed.empty())
+            out.push_back(fmt::format("{}: ! {} may refuse this, or run it otherwise: {}", i + 1, q.framework.name,
+                                      fmt::join(r.not_expressed, "; ")));
     return out;
 }
 
@@ -231,6 +242,8 @@ std::string found_plans_text(PlanQuestion const& q, PlanAnswer const& answer) {
     for (std::size_t i = 0; i < answer.verified.size(); ++i)
         if (!answer.verified[i].finished())
             text += wrapped(fmt::format("{}: not simulated: {}", i + 1, answer.verified[i].message), "   ");
+    for (std::string const& sentence : not_expressed_sentences(q, answer))
+        text += wrapped(sentence, "   ");
     text += present_lines(answer);
     text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(counts.enumerated),
                                        grouped_digits(counts.evaluated), rejection_summary(counts)));
@@ -275,6 +288,8 @@ std::string plan_markdown(PlanQuestion const& q, PlanAnswer const& answer) {
         text += fmt::format(
             "\nThe first is tight: the upper end of the memory range does not fit; {} asks for more room.\n",
             room_option(*room));
+    for (std::string const& sentence : not_expressed_sentences(q, answer))
+        text += "\n" + sentence + "\n";
     if (answer.result.interrupted) text += "\n" + interrupted_line(answer.result);
     return text + assumed_markdown(all_assumptions(best));
 }

@@ -39,7 +39,8 @@ std::string plan_text(PlanQuestion const& question, PlanAnswer const& answer);
 std::string plan_markdown(PlanQuestion const& question, PlanAnswer const& answer);
 
 /// What sets a plan apart besides its degrees: "full2 zb-h1", "sel3 dedup" (three modules run
-/// again, tokens sent once per domain), "~" for terms without measurements, "-" for nothing.
+/// again, tokens sent once per domain), "~" for terms without measurements, "!" for what the framework may refuse,
+/// "-" for nothing.
 std::string plan_extras(StepReport const& report);
 
 /// Why a plan is behind the first, by the closed form: the part of the step that grew most.
@@ -47,6 +48,9 @@ std::string against_best(StepReport const& report, StepReport const& best);
 
 /// The plan that would be fastest, or the smallest one where none fits, and what it lacks in memory.
 std::vector<std::string> misfit_sentences(SearchResult const& result, MemoryLimit const& limit);
+
+/// "2: ! megatron may refuse this, or run it otherwise: ..." of each plan that is marked so.
+std::vector<std::string> not_expressed_sentences(PlanQuestion const& question, PlanAnswer const& answer);
 
 /// "not supported by any measurement: ...", a line each; or that every term is.
 std::string unsupported_lines(std::vector<std::string> const& unsupported);

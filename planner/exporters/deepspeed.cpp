@@ -2,6 +2,7 @@
 #include "planner/exporters/deepspeed_settings.hpp"
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/megatron_model.hpp"
+#include "planner/framework_rules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,7 +32,7 @@ void translate_parallelism(Translation& t, ModelSpec const& model) {
     if (p.cp > 1) {
         t.replace(&ParallelPlan::cp_mode, ContextParallel::ulysses, "cp_mode",
                   "DeepSpeed splits sequences the Ulysses way and no other");
-        if (p.tp > 1 || p.pp > 1)
+        if (!deepspeed_splits_sequences(p))
             t.cannot("cp",
                      "Megatron-DeepSpeed refuses Ulysses with tensor or pipeline parallelism (tp {}, pp {}): the "
                      "file says what the plan says, and will not start",

@@ -1,5 +1,6 @@
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
+#include "planner/framework_rules.hpp"
 #include "planner/remat_policies.hpp"
 
 #include <algorithm>
@@ -14,13 +15,6 @@
 namespace sextant {
 namespace {
 
-/// MaxText's DeepSeek block has its first dense layers before the pipeline (first_num_dense_layers).
-std::int64_t pipelined_layers(ModelSpec const& model) {
-    if (!model.architecture.starts_with("deepseek") && model.architecture != "kimi_k2") return model.layer_count();
-    auto const first = std::find_if(model.layers.begin(), model.layers.end(), [](LayerKind const& l) { return l.moe; });
-    return first == model.layers.end() ? model.layer_count() : model.layers.end() - first;
-}
-
 void translate_layout(Translation& t, LaunchPlan const& launch) {
     ParallelPlan& p = t.plan;
     Schedule const kept = p.pp == 1 ? Schedule::one_f_one_b : p.vpp > 1 ? Schedule::breadth_first : Schedule::gpipe;
@@ -29,7 +23,7 @@ void translate_layout(Translation& t, LaunchPlan const& launch) {
               name_of(p.schedule));
     t.replace(&ParallelPlan::stage_layers, std::vector<std::int64_t>{}, "stage_layers",
               "stages have equal numbers of layers");
-    std::int64_t const layers = pipelined_layers(launch.model);
+    std::int64_t const layers = maxtext_pipelined_layers(launch.model);
     if (p.pp > 1 && layers < launch.model.layer_count())
         t.cannot("pp", "the {} dense layers before those with experts are outside the pipeline, on every stage",
                  launch.model.layer_count() - layers);
@@ -209,7 +203,7 @@ std::string axes(LaunchPlan const& launch, ParallelPlan const& p, Mesh const& me
     if (p.zero == 1) out += "shard_optimizer_over_data: true\n";
     if (p.pp > 1) {
         axis("num_layers_per_pipeline_stage",
-             std::max<std::int64_t>(1, pipelined_layers(launch.model) / (p.pp * p.vpp)));
+             std::max<std::int64_t>(1, maxtext_pipelined_layers(launch.model) / (p.pp * p.vpp)));
         axis("num_pipeline_repeats", p.vpp);
         axis("num_pipeline_microbatches", launch.microbatches());
     }

@@ -4,6 +4,7 @@
 #include "planner/expert_overlap.hpp"
 #include "planner/exporters/megatron_attention.hpp"
 #include "planner/exporters/megatron_model.hpp"
+#include "planner/framework_rules.hpp"
 
 #include <algorithm>
 
@@ -88,7 +89,7 @@ void translate_state(Translation& t, ModelSpec const& model) {
             t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
                       "the precision-aware optimizer needs the distributed optimizer (ZeRO 1); moments stay in fp32");
     }
-    if (offloads_activations(p) && (p.pp > 1 || p.recompute != Recompute::none))
+    if (offloads_activations(p) && !megatron_offloads_activations(p))
         t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
                   "activations are offloaded without pipeline stages and without recompute only; they stay");
 }
@@ -144,7 +145,7 @@ void note_heads(Translation& t, ModelSpec const& model) {
 void note_refusals(Translation& t, LaunchPlan const& launch) {
     ParallelPlan const& p = t.plan;
     std::int64_t const microbatches = launch.microbatches();
-    if (p.vpp > 1 && microbatches < p.pp)
+    if (!has_microbatches_to_interleave(p, microbatches))
         t.cannot("micro_batch",
                  "interleaving wants as many microbatches as the {} stages at least: Megatron-Core refuses {}", p.pp,
                  microbatches);

@@ -3,6 +3,7 @@
 #include "cost_models/memory_footprint.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/exporters/quoting.hpp"
+#include "planner/framework_rules.hpp"
 
 #include <algorithm>
 
@@ -116,7 +117,7 @@ void translate_experts(Translation& t, ModelSpec const& model, TorchtitanRelease
     else if (p.expert_tp != 1 && p.expert_tp != p.tp)
         t.replace(&ParallelPlan::expert_tp, p.tp, "expert_tp",
                   "experts are cut over all of tp or not at all, not over {}", p.expert_tp);
-    if (of_0_2 && p.ep > 1 && p.ep % (p.cp * (p.expert_tp == p.tp ? 1 : p.tp)) != 0)
+    if (of_0_2 && p.ep > 1 && !torchtitan_divides_experts(p))
         t.cannot("ep", "torchtitan wants ep to be a multiple of {}: it may refuse {}",
                  p.expert_tp == p.tp ? "cp" : "cp x tp", p.ep);
     if (p.ep == 1)
@@ -145,11 +146,7 @@ void translate_recompute(Translation& t, ModelSpec const& model, TorchtitanRelea
                   "torchtitan 0.3 recomputes all layers or none, and not {} of a stage: all are", p.recompute_layers);
         return;
     }
-    std::vector<std::int64_t> const chunks = chunk_layers(p, model);
-    bool even = true;
-    for (std::int64_t const layers : chunks)
-        even = even && layers == chunks.front();
-    if (even && chunks.front() * p.vpp % p.recompute_layers == 0) return;
+    if (recomputes_every_kth_layer(p, model)) return;
     t.replace(&ParallelPlan::recompute_layers, std::int64_t{0}, "recompute_layers",
               "torchtitan recomputes every k-th layer; {} of a stage are no k-th part of it, so all are",
               p.recompute_layers);

@@ -23,7 +23,7 @@ std::string why_nothing_fits(SearchResult const& result, MemoryLimit const& limi
     if (result.smallest_misfit)
         return fmt::format("memory: {} needs {} of {}", plan_label(result.smallest_misfit->plan),
                            human(result.smallest_misfit->estimate.peak()), human(limit.usable));
-    if (result.counts.enumerated == 0) return "the degrees asked for do not multiply to it";
+    if (result.counts.enumerated == 0) return "no degrees that the framework runs multiply to it";
     return rejection_summary(result.counts);
 }
 

@@ -49,7 +49,7 @@ bool tries(SearchSpace const& space, Schedule schedule) {
                        [&](auto const& p) { return p.schedule == schedule; });
 }
 
-using Times = std::map<std::array<std::int64_t, 24>, Seconds>;
+using Times = std::map<PlanKey, Seconds>;
 
 /// All plans with these degrees of what the choices are about, by plain loops and the rules of a single plan.
 Times every_plan(Experts const& q, std::vector<RecomputeModules> const& module_sets) {

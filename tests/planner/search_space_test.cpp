@@ -19,8 +19,6 @@ using namespace sextant::fixtures;
 
 namespace {
 
-using PlanKey = std::array<std::int64_t, 24>;
-
 struct Small {
     ModelSpec model = llama(1024, 8, 4, 6, 2816);
     Workload workload{.sequence = 4096, .global_batch = 16};
