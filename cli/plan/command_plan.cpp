@@ -10,7 +10,7 @@
 #include "core/nearest.hpp"
 #include "planner/explain.hpp"
 #include "planner/not_expressed.hpp"
-#include "planner/refine.hpp"
+#include "planner/refine_recompute.hpp"
 #include "planner/relaxation.hpp"
 #include "planner/support.hpp"
 
@@ -259,7 +259,7 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     ProgressLine progress(context, o.progress ? Progress::always : Progress::on_terminals);
     SearchResult result = search_spaces(subject, spaces, options, progress);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, constraints.base.precision);
-    refine(result, form, spaces, subject.limit, options);
+    refine_with_recompute(result, form, spaces, subject.limit, options);
     std::vector<StepReport> reports = reports_of(result.best, form, subject.limit);
     std::vector<Verification> verified;
     if (o.verify > 0 && !result.interrupted) verified = verify_best(o, subject, reports, interrupt.flag(), progress);

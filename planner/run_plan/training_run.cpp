@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
-#include "planner/refine.hpp"
+#include "planner/refine_recompute.hpp"
 #include "planner/run_plan/global_batch.hpp"
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
     }
     ClosedForm form(model, workload, setting.cluster, setting.framework, setting.constraints.base.precision);
     result.pareto.clear();
-    refine(result, form, spaces, setting.limit, options);
+    refine_with_recompute(result, form, spaces, setting.limit, options);
     planned.report = make_report(form, result.best.front().plan, setting.limit, result.best.front().estimate);
     if (setting.failures == nullptr) return planned;
     planned.goodput = run_goodput(*setting.failures, setting.cluster, setting.framework, model, planned.report->plan);

@@ -6,7 +6,7 @@
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "planner/explain.hpp"
-#include "planner/refine.hpp"
+#include "planner/refine_recompute.hpp"
 #include "planner/search.hpp"
 
 #include <algorithm>
@@ -131,7 +131,7 @@ ComparedPlan best_of_search(std::string const& model_name, Workload const& workl
                 .remark = "nothing fits"};
     ClosedForm form(model, workload, cluster, framework, found.best.front().plan.precision);
     found.pareto.clear();
-    refine(found, form, spaces, limit, options);
+    refine_with_recompute(found, form, spaces, limit, options);
     ParallelPlan const& plan = found.best.front().plan;
     return compared(model_name, workload, plan, "3D: " + plan_label(plan), "megatron");
 }

@@ -6,7 +6,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
-#include "planner/refine.hpp"
+#include "planner/refine_recompute.hpp"
 #include "planner/search.hpp"
 
 #include <array>
@@ -76,7 +76,7 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
     }
     ClosedForm form(model, workload, cluster, framework, found.best.front().plan.precision);
     found.pareto.clear();
-    refine(found, form, spaces, limit, options);
+    refine_with_recompute(found, form, spaces, limit, options);
     answer.report = make_report(form, found.best.front().plan, limit, found.best.front().estimate);
     add_cost(answer, cluster);
     return answer;
