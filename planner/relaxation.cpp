@@ -107,7 +107,8 @@ constexpr std::array all_fixed_options{
                     }},
 };
 
-/// The question without each option that fixes something, in the full space, with all the memory there is.
+/// The question without each option that fixes something, in the full space, with fewer logits at once, with all the
+/// memory there is.
 std::vector<Relaxation> loosened(Relaxation const& asked, MemoryLimit const& whole) {
     std::vector<Relaxation> changed;
     auto const add = [&](std::string change) -> Relaxation& {
@@ -119,6 +120,10 @@ std::vector<Relaxation> loosened(Relaxation const& asked, MemoryLimit const& who
         if (option.is_given(asked.constraints)) option.release(add(fmt::format("without {}", option.name)).constraints);
     if (asked.constraints.width == SearchConstraints::Width::standard)
         add("--space full (offload, every degree and divisor)").constraints.width = SearchConstraints::Width::full;
+    if (asked.constraints.base.loss_chunks == 1 && cuts_loss(asked.constraints.launcher))
+        add(fmt::format("--loss-chunks {}", usual_loss_chunks)).constraints.base.loss_chunks = usual_loss_chunks;
+    if (asked.constraints.base.fused_cross_entropy == Switch::off && fuses_loss(asked.constraints.launcher))
+        add("--fused-cross-entropy").constraints.base.fused_cross_entropy = Switch::on;
     if (asked.limit.usable < whole.usable) add(fmt::format("a memory limit of {}", human(whole.usable))).limit = whole;
     return changed;
 }

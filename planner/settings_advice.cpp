@@ -1,6 +1,7 @@
 #include "planner/settings_advice.hpp"
 
 #include "core/graph/plan_check.hpp"
+#include "planner/framework_rules.hpp"
 #include "planner/search_space.hpp"
 
 #include <fmt/format.h>
@@ -42,7 +43,19 @@ std::vector<ParallelPlan> recompute_variants(ParallelPlan const& plan, ClosedFor
     return out;
 }
 
-/// All plans that differ in one or more of the settings, the given one among them.
+/// The plan, and where it does not fit also with fewer logits at once.
+std::vector<ParallelPlan> loss_variants(StepReport const& report, FrameworkProfile const& framework) {
+    ParallelPlan const& plan = report.plan;
+    std::vector<ParallelPlan> out{plan};
+    if (report.fits) return out;
+    Launcher const launcher = launcher_of(framework);
+    if (plan.loss_chunks == 1 && cuts_loss(launcher)) out.emplace_back(plan).loss_chunks = usual_loss_chunks;
+    if (plan.fused_cross_entropy == Switch::off && fuses_loss(launcher))
+        out.emplace_back(plan).fused_cross_entropy = Switch::on;
+    return out;
+}
+
+/// All plans that differ from this one in one or more of the settings, and itself.
 std::vector<ParallelPlan> settings_variants(ParallelPlan const& plan, ClosedForm const& form) {
     std::vector<std::int64_t> micro_batches{plan.micro_batch};
     if (plan.micro_batch > 3) micro_batches.push_back(plan.micro_batch / 2);
@@ -73,6 +86,8 @@ std::vector<std::string> options_between(ParallelPlan const& from, ParallelPlan 
         options.push_back(fmt::format("--recompute {}", name_of(to.recompute)));
         if (to.recompute_layers > 0) options.back() += fmt::format(" --recompute-layers {}", to.recompute_layers);
     }
+    if (to.loss_chunks != from.loss_chunks) options.push_back(fmt::format("--loss-chunks {}", to.loss_chunks));
+    if (to.fused_cross_entropy != from.fused_cross_entropy) options.emplace_back("--fused-cross-entropy");
     if (to.zero != from.zero) options.push_back(fmt::format("--zero {}", to.zero));
     if (to.sequence_parallel != from.sequence_parallel) options.emplace_back("--sequence-parallel");
     return options;
@@ -85,7 +100,11 @@ std::optional<SettingsAdvice> better_settings(StepReport const& report, ClosedFo
     constexpr double as_good = 1.015;
     ParallelPlan const& plan = report.plan;
     std::vector<ChangedSettings> found;
-    for (ParallelPlan const& other : settings_variants(plan, form)) {
+    std::vector<ParallelPlan> variants;
+    for (ParallelPlan const& with_loss : loss_variants(report, form.framework()))
+        for (ParallelPlan& other : settings_variants(with_loss, form))
+            variants.push_back(std::move(other));
+    for (ParallelPlan const& other : variants) {
         ChangedSettings candidate{.plan = other, .estimate = {}, .options = options_between(plan, other)};
         if (candidate.options.empty() || find_problem(form.model(), other, form.workload()) ||
             !zero_suits_pipeline(other))

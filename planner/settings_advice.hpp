@@ -13,9 +13,9 @@ struct SettingsAdvice {
     StepEstimate estimate;
 };
 
-/// Of micro-batch, recompute, ZeRO and sequence parallelism, what makes a plan that does not fit fit, as fast as that
-/// goes, or one that fits faster by 2 % and more and fit all the same; nothing where none does. What fewer changes
-/// reach within 1.5 % is taken. Degrees, schedule and offload stay.
+/// Of micro-batch, recompute, ZeRO, sequence parallelism and the loss, what makes a plan that does not fit fit, as fast
+/// as that goes, or of the first four one that fits faster by 2 % and more and fit all the same; nothing where none
+/// does. What fewer changes reach within 1.5 % is taken. Degrees, schedule and offload stay.
 std::optional<SettingsAdvice> better_settings(StepReport const& report, ClosedForm& form);
 
 }  // namespace sextant

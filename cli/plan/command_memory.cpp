@@ -3,6 +3,7 @@
 #include "cli/output.hpp"
 #include "cli/plan/memory_view.hpp"
 #include "core/graph/plan_check.hpp"
+#include "planner/framework_rules.hpp"
 
 #include <CLI/App.hpp>
 
@@ -18,7 +19,7 @@ struct Options {
     OutputOptions output;
 };
 
-/// The plan under each ZeRO stage and recompute policy that it could run with.
+/// The plan under each ZeRO stage and recompute policy that it could run with, and with fewer logits at once.
 std::vector<MemorySheet::Variant> variants_of(ClosedForm& form, ParallelPlan const& plan) {
     std::vector<MemorySheet::Variant> variants;
     auto const add = [&](std::string name, ParallelPlan const& other) {
@@ -37,6 +38,15 @@ std::vector<MemorySheet::Variant> variants_of(ClosedForm& form, ParallelPlan con
         other.recompute = policy;
         other.recompute_layers = 0;
         add(fmt::format("recompute {}", name_of(policy)), other);
+    }
+    Launcher const launcher = launcher_of(form.framework());
+    if (ParallelPlan other = plan; cuts_loss(launcher) && plan.loss_chunks == 1) {
+        other.loss_chunks = usual_loss_chunks;
+        add(fmt::format("loss in {} chunks", usual_loss_chunks), other);
+    }
+    if (ParallelPlan other = plan; fuses_loss(launcher) && plan.fused_cross_entropy == Switch::off) {
+        other.fused_cross_entropy = Switch::on;
+        add("fused cross entropy", other);
     }
     return variants;
 }
