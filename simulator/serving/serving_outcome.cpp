@@ -86,6 +86,7 @@ ServingTotals operator-(ServingTotals const& a, ServingTotals const& b) {
             .blocks = a.blocks - b.blocks,
             .arrived = a.arrived - b.arrived,
             .finished = a.finished - b.finished,
+            .finished_tokens = a.finished_tokens - b.finished_tokens,
             .counters = a.counters - b.counters,
             .prefill_busy = a.prefill_busy - b.prefill_busy,
             .transferring = a.transferring - b.transferring,

@@ -42,10 +42,11 @@ struct ServingTotals {
     double blocks = 0;  ///< in use, blocks x seconds
     std::int64_t arrived = 0;
     std::int64_t finished = 0;
-    ReplicaCounters counters{};    ///< of all replicas together
-    Seconds prefill_busy{};        ///< of the replicas that process prompts only
-    Seconds transferring{};        ///< caches between replicas, each from its sending to its arrival
-    Seconds transferring_alone{};  ///< what that would be if no link were shared
+    std::int64_t finished_tokens = 0;  ///< outputs of these
+    ReplicaCounters counters{};        ///< of all replicas together
+    Seconds prefill_busy{};            ///< of the replicas that process prompts only
+    Seconds transferring{};            ///< caches between replicas, each from its sending to its arrival
+    Seconds transferring_alone{};      ///< what that would be if no link were shared
     std::int64_t transfers = 0;
     double up = 0;    ///< replicas that serve, replicas x seconds
     double down = 0;  ///< that failed or were drained

@@ -95,7 +95,8 @@ void ServingRun::look() {
 
 void ServingRun::follow_overload() {
     auto const queue = !next_ && fleet_.waiting() == 0 ? OverloadTrial::Queue::ended : OverloadTrial::Queue::goes_on;
-    if (overload_.follow(totals_.finished, queue, [this] { return snapshot(); })) overloaded_ = stopped_ = true;
+    if (overload_.follow(totals_.finished, fleet_.running(), queue, [this] { return snapshot(); }))
+        overloaded_ = stopped_ = true;
 }
 
 void ServingRun::happen(ServingEvent const& event) {
@@ -138,6 +139,7 @@ void ServingRun::finish_iteration(std::size_t replica, std::size_t lane) {
             continue;
         }
         ++totals_.finished;
+        totals_.finished_tokens += request.request.output;
         record_.add(request);
         if (hooks_.finished) hooks_.finished(request);
         ++left;
@@ -172,8 +174,12 @@ ServingTotals const* ServingRun::filled(ServingOutcome const& out) const {
 }
 
 /// The window begins when the system has filled and ends with the last arrival, when it holds at least one answer's
-/// time of arrivals.
+/// time of arrivals. Of overload it is the rounds measured.
 void ServingRun::set_window(ServingOutcome& out) {
+    if (out.capacity) {
+        out.window = *overload_.measured();
+        return;
+    }
     if (totals_.arrived <= first_measured_) {  // cut short in the warm-up
         out.window = out.whole;
         return;
@@ -196,12 +202,7 @@ void ServingRun::conclude_overload(ServingOutcome& out) {
     overloaded_ = true;
     out.onset = overload_.watch().onset();
     out.offered = overload_.watch().arrived_per_second();
-    ServingTotals const* const start = overload_.measured_from();
-    if (start == nullptr) return;
-    from_ = *start;
-    ServingTotals const served = out.whole - from_;
-    if (served.finished > 0 && served.at > Seconds{})
-        out.capacity = static_cast<double>(served.finished) / served.at.base();
+    out.capacity = overload_.capacity();
 }
 
 ServingOutcome ServingRun::conclude() {
@@ -210,6 +211,7 @@ ServingOutcome ServingRun::conclude() {
     out.cut_requests = source_.cut();
     out.whole = snapshot();
     if (open()) out.state = overloaded_ ? SteadyState::overloaded : overload_.watch().verdict();
+    if (!overloaded_ && out.state == SteadyState::overloaded && overload_.refuted()) out.state = SteadyState::unsettled;
     if (out.state == SteadyState::overloaded) conclude_overload(out);
     record_.conclude(out);
     set_window(out);

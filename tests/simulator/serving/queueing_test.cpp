@@ -1,7 +1,9 @@
 // A replica as a queue: what closed formulas say of it, and when it is overloaded.
+#include "simulator/serving/overload_trial.hpp"
 #include "simulator/serving/serving_simulation.hpp"
 #include "tests/catch.hpp"
 #include "tests/simulator/serving/conserved.hpp"
+#include "tests/simulator/serving/steady_runs.hpp"
 
 #include <cmath>
 
@@ -78,6 +80,60 @@ TEST_CASE("serve: what is served under overload is not known where the requests 
     CHECK(out.state == SteadyState::overloaded);
     CHECK_FALSE(out.capacity);
     CHECK(out.offered == Approx(1000).epsilon(0.2));
+}
+
+TEST_CASE("serve: the capacity under overload does not depend on how much arrives, and as many tokens come out") {
+    struct Deployment {
+        char const *model, *cluster, *engine;
+        std::int64_t tp;
+        double prompt, near;  ///< of the estimate
+        std::string weights = "bf16";
+    };
+    Deployment const deployment =
+        GENERATE(Deployment{"qwen3-32b", "l40s-pcie", "vllm", 4, 1024, 0.05},
+                 Deployment{"llama-3.1-8b", "h100-sxm", "vllm", 1, 1024, 0.05},
+                 Deployment{"llama-3.1-70b", "h100-sxm", "sglang", 4, 1024, 0.08},
+                 Deployment{"gpt-oss-120b", "h100-sxm", "sglang", 2, 8000, 0.05, "int4-weights"});
+    double const load = GENERATE(1.3, 2.0, 10.0, 60.0);
+    std::int64_t const requests = GENERATE(4000, 20000);
+    RequestShape const request{.prompt = deployment.prompt, .output = 256};
+    IterationModel const model = fixtures::model_of(deployment.model, deployment.cluster, deployment.engine,
+                                                    {.tp = deployment.tp, .weights = deployment.weights});
+    double const capacity = serving_capacity(model, request);
+    ServingOutcome const out = fixtures::simulated(model, request, load * capacity, 1, requests);
+    CAPTURE(deployment.model, load, requests, capacity);
+    CHECK(out.state == SteadyState::overloaded);
+    REQUIRE(out.capacity);
+    CHECK(*out.capacity == Approx(capacity).epsilon(deployment.near));
+    CHECK(*out.capacity < out.offered);
+    CHECK(static_cast<double>(out.window.finished) == Approx(*out.capacity * out.window.at.base()));
+    CHECK(static_cast<double>(out.window.counters.tokens_out) ==
+          Approx(256 * static_cast<double>(out.window.finished)).epsilon(0.021));
+    CHECK(out.window.at > 3 * out.window.running / static_cast<double>(out.window.finished) * s);
+}
+
+TEST_CASE("serve: a queue that grew although all that comes is served is not overload") {
+    OverloadTrial trial(1);
+    ServingTotals totals;
+    auto const now = [&] { return totals; };
+    for (int i = 1; i <= 60; ++i) {  // ten a second
+        totals.at = i * s;
+        totals.arrived = 10 * i;
+        trial.look(totals, 3 * i, 1);
+    }
+    REQUIRE(trial.suspected());
+    bool overload = false;
+    for (int i = 0; i < 200 && trial.suspected() && !overload; ++i) {
+        totals.at += 0.09 * s;
+        ++totals.finished;
+        ++totals.finished_tokens;
+        ++totals.counters.tokens_out;
+        overload = trial.follow(totals.finished, 1, OverloadTrial::Queue::goes_on, now);
+    }
+    CHECK_FALSE(overload);
+    CHECK_FALSE(trial.suspected());
+    CHECK(trial.refuted());
+    CHECK_FALSE(trial.capacity());
 }
 
 TEST_CASE("serve: a loaded but stable replica is not called overloaded") {
