@@ -5,6 +5,7 @@
 #include "cli/calibrate/own_profile.hpp"
 #include "core/error.hpp"
 #include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
 
 #include <fmt/format.h>
@@ -16,13 +17,16 @@
 namespace sextant::cli {
 namespace {
 
+bool has_measured_kernels(AcceleratorProfile const& accelerator) {
+    return accelerator.kernels && accelerator.kernels->name != "class-any";
+}
+
 /// Rows that say nothing of an engine: of devices whose kernels nobody measured, at loads beyond what is served, or so
 /// far off that something else is in them.
 std::string why_not(ServedCase const& c, ServedPrediction const& p) {
-    auto const& kernels = c.what.cluster.accelerator.kernels;
-    bool const measured = kernels && kernels->name != "class-any";
     // An engine that stands for such devices alone is what is known of them.
-    if (!measured && c.what.engine.vendor.empty()) return "kernels of the device have no measurement";
+    if (!has_measured_kernels(c.what.cluster.accelerator) && !stands_for_unmeasured(c.what.engine))
+        return "kernels of the device have no measurement";
     if (p.saturated) return "more than is served, or than the cache holds";
     if (c.load == ServedLoad::unlimited) return "the batch is not stated";
     return "";
@@ -142,6 +146,13 @@ double seconds_of(ServedPrediction const& p, ServedQuantity quantity) {
         case ServedQuantity::token_time: break;
     }
     return 1 / p.output_tokens_per_s;
+}
+
+bool stands_for_unmeasured(EngineProfile const& engine) {
+    std::vector<AcceleratorProfile> const& all = all_accelerators();
+    return !engine.vendor.empty() && std::none_of(all.begin(), all.end(), [&](AcceleratorProfile const& accelerator) {
+        return accelerator.vendor == engine.vendor && has_measured_kernels(accelerator);
+    });
 }
 
 EngineProfile beginning(EngineProfile engine, ServingFitRequest const& request) {

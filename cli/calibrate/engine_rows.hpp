@@ -17,6 +17,10 @@ namespace sextant::cli {
 /// A time, or the time of an output token of all sequences together.
 double seconds_of(ServedPrediction const& prediction, ServedQuantity quantity);
 
+/// Whether a profile stands for devices of a vendor none of whose kernels have measurements: its constants make up for
+/// that, and say nothing of other engines.
+bool stands_for_unmeasured(EngineProfile const& engine);
+
 /// The rows of a group, and where those are that say that prompts were multiplied faster than the device can.
 struct GroupRows {
     std::size_t rows = 0;

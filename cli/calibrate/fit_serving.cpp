@@ -194,7 +194,7 @@ private:
     static std::vector<EngineFit const*> others(Fits const& fits, std::string const& name) {
         std::vector<EngineFit const*> out;
         for (auto const& [other, fit] : fits)
-            if (other != name && fit.profile.vendor.empty()) out.push_back(&fit);
+            if (other != name && !stands_for_unmeasured(fit.profile)) out.push_back(&fit);
         return out;
     }
 

@@ -54,7 +54,7 @@ EngineProfile const* known_engine(std::string_view name) {
 }
 
 void check_engine_vendor(EngineProfile const& engine, std::string_view vendor, std::string_view where) {
-    if (!engine.vendor.empty() && engine.vendor != vendor)
+    if (!engine.vendor.empty() && !vendor.empty() && engine.vendor != vendor)
         throw InputError("{}: '{}' stands for devices of {} alone, not of {} (known: {})", where, engine.name,
                          engine.vendor, vendor, join(engine_names()));
 }

@@ -15,7 +15,7 @@ namespace sextant {
 /// ("vllm:memory_utilisation=0.8", core/spec/profile_change.hpp).
 /// @throws InputError with the nearest name and all of them, or what is wrong with the file.
 EngineProfile find_engine(std::string_view name, std::string_view where);
-/// @throws InputError: the engine's profile stands for devices of another vendor.
+/// @throws InputError: the engine's profile stands for devices of another vendor. One that is not said may be any.
 void check_engine_vendor(EngineProfile const& engine, std::string_view vendor, std::string_view where);
 
 /// The entry of this name or alias, or null.

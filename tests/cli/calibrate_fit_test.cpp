@@ -1,9 +1,11 @@
+#include "cli/calibrate/engine_rows.hpp"
 #include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/named_otherwise.hpp"
 #include "cli/calibrate/shipped_kernels.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
+#include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "core/spec/kernel_catalog.hpp"
@@ -168,6 +170,14 @@ TEST_CASE("calibrate fit: rows that name another device than the target are coun
     INFO(run.err);
     CHECK(run.code == 0);
     CHECK_THAT(run.err, contains("rows that name Abacus 3000 are taken as those of h100-sxm, as --cluster says"));
+}
+
+TEST_CASE(
+    "calibrate fit --serving: an engine of one vendor speaks for others where the vendor's kernels are measured") {
+    for (char const* engine : {"vllm", "sglang", "tensorrt-llm", "lmdeploy", "vllm-v0", "deepspeed", "other"})
+        CHECK_FALSE(stands_for_unmeasured(find_engine(engine, "test")));
+    for (char const* engine : {"vllm-v0-rocm", "vllm-v0-rocm-cdna2"})
+        CHECK(stands_for_unmeasured(find_engine(engine, "test")));
 }
 
 TEST_CASE("calibrate fit --serving: one slip costs its row, and a table in other units is refused") {

@@ -117,6 +117,16 @@ TEST_CASE("an engine without a share of memory is one that reserves by device an
     CHECK_THROWS_WITH(read_text(engine_json(engine)), contains("memory_utilisation") && contains("weights-and-cache"));
 }
 
+TEST_CASE("an engine that runs on devices of one vendor is refused on others, and taken where none is said") {
+    for (char const* vendor : {"AMD", "Google", "Intel"})
+        CHECK_THROWS_WITH(check_engine_vendor(find_engine("tensorrt-llm", "test"), vendor, "--engine"),
+                          contains("devices of NVIDIA alone, not of " + std::string(vendor)));
+    CHECK_NOTHROW(check_engine_vendor(find_engine("tensorrt-llm", "test"), "NVIDIA", "--engine"));
+    CHECK_NOTHROW(check_engine_vendor(find_engine("tensorrt-llm", "test"), "", "--engine"));
+    for (char const* engine : {"vllm", "sglang", "lmdeploy", "other"})
+        CHECK_NOTHROW(check_engine_vendor(find_engine(engine, "test"), "AMD", "--engine"));
+}
+
 TEST_CASE("an engine that is written reads back with equal values") {
     EngineProfile engine = find_engine("vllm", "test");
     engine.gemm_scale = {.value = 1.234, .basis = Basis::fitted, .source = "a \"quoted\" source"};
