@@ -2,24 +2,20 @@
 
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
-#include "core/quantile.hpp"
-#include "core/random_stream.hpp"
 #include "cost_models/serving/remembered_costs.hpp"
+#include "planner/serving/serve_bounds.hpp"
 #include "planner/serving/serve_candidates.hpp"
 #include "planner/serving/serve_trials.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <tuple>
 
 namespace sextant {
 namespace {
 
-constexpr double trickle = 1e-4;          // of the capacity: a request alone
-constexpr double bound_precision = 1e-4;  // relative: estimates are not as exact
 constexpr double unlimited = 1e30;
 constexpr int fewest_simulated = 40;  // though there is an answer: the cheapest may be likely to cost more
 
@@ -31,78 +27,6 @@ struct Verdict {
     std::vector<FrontierPoint> points;
     std::optional<ServeShortage> shortage;
 };
-
-/// How far an estimate is from the nearest objective: a logarithm, above zero where one is missed.
-double miss_of(ServeQuestion const& q, ServingEstimate const& e) {
-    if (e.saturated) return unlimited;
-    double miss = -unlimited;
-    if (q.ttft > Seconds{}) miss = std::max(miss, std::log(e.ttft.total() / q.ttft));
-    if (q.tpot > Seconds{}) miss = std::max(miss, std::log(e.tpot / q.tpot));
-    return miss;
-}
-
-std::int64_t replicas_for(double rate, double of_each) {
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(rate / of_each)));
-}
-
-/// The largest share of the capacity that keeps the objectives: regula falsi (Illinois) in the logarithms, halves where
-/// that has no figure, both ends drawn in.
-void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandidate& c, double capacity,
-                ServingEstimate const& alone) {
-    RequestShape const request = q.mean_request();
-    double low = trickle;
-    double high = 1;
-    double below = miss_of(q, alone);
-    double above = unlimited;
-    c.at_bound = alone;
-    while (high - low > bound_precision * high) {
-        double const margin = 0.4 * bound_precision * high;
-        bool const known = above < unlimited && below > -unlimited;
-        double const guess = known ? low + (high - low) * (below / (below - above)) : (low + high) / 2;
-        double const middle = std::clamp(guess, low + margin, high - margin);
-        ServingEstimate const e = open_loop(model, request, middle * capacity, capacity);
-        double const miss = miss_of(q, e);
-        if (miss <= 0) {
-            low = middle;
-            below = miss;
-            above = above < unlimited ? 0.5 * above : above;
-            c.at_bound = e;
-        } else {
-            high = middle;
-            above = miss;
-            below = below > -unlimited ? 0.5 * below : below;
-        }
-    }
-    c.rate_bound = low * capacity;
-    c.likely_replicas = replicas_for(q.rate, c.rate_bound);
-}
-
-/// No replica is quicker within the objectives than one that always has as many requests as they allow: a few more
-/// than that, so that the rate is no lower than the largest.
-void find_least(ServeQuestion const& q, IterationModel const& model, ServeCandidate& c, double capacity) {
-    constexpr double close = 1.02;
-    double rate = capacity;
-    if (q.tpot > Seconds{}) {
-        RequestShape const request = q.mean_request();
-        double keeps = 1;
-        double misses = static_cast<double>(c.plan.max_batch);
-        ServingEstimate at = closed_loop(model, request, misses);
-        if (at.tpot > q.tpot) {
-            rate = std::min(rate, at.requests_per_s);
-            while (misses > close * keeps) {
-                double const middle = std::sqrt(keeps * misses);
-                at = closed_loop(model, request, middle);
-                if (at.tpot <= q.tpot)
-                    keeps = middle;
-                else {
-                    misses = middle;
-                    rate = std::min(rate, at.requests_per_s);
-                }
-            }
-        }
-    }
-    c.least_replicas = std::min(replicas_for(q.rate, std::max(rate, c.rate_bound)), c.likely_replicas);
-}
 
 /// Why the formats of a candidate are not accurate enough, or nothing.
 std::string too_inaccurate(ServeQuestion const& q, ServingPlan const& plan) {
@@ -140,24 +64,9 @@ bool smaller_batch_does(ServeQuestion const& q, ServingCase const& what, Serving
     });
 }
 
-/// A length that more prompts exceed than may miss the objectives: half as many again, for what chance does.
-double long_prompt(ServeQuestion const& q) {
-    if (q.trace.empty() && q.prompt.kind == LengthDistribution::Kind::fixed) return q.prompt.mean;
-    std::vector<double> prompts;
-    for (ServingRequest const& request : q.trace)
-        prompts.push_back(request.prompt);
-    constexpr std::int64_t draws = 20000;
-    RandomStream random(q.seed, 0, 0);
-    std::int64_t clipped = 0;
-    for (std::int64_t i = 0; q.trace.empty() && i < draws; ++i)
-        prompts.push_back(q.prompt.draw(random, std::numeric_limits<std::int32_t>::max(), clipped));
-    std::sort(prompts.begin(), prompts.end());
-    return std::min(static_cast<double>(q.positions()), quantile(prompts, std::max(0.0, 1 - 1.5 * (1 - q.share))));
-}
-
-/// @param longest `long_prompt`
+/// @param decisive `decisive_prompt`
 /// @param costs of candidates that differ in the limits of a batch at most, if there are any yet
-Verdict judge(ServeQuestion const& q, ServeCandidate& c, double longest, std::optional<RememberedCosts>& costs) {
+Verdict judge(ServeQuestion const& q, ServeCandidate& c, double decisive, std::optional<RememberedCosts>& costs) {
     Verdict v;
     v.rejected = too_inaccurate(q, c.plan);
     if (!v.rejected.empty()) return v;
@@ -189,9 +98,11 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c, double longest, std::op
     if (!costs) costs.emplace(what);
     IterationModel const model(what, *costs);
     double const capacity = serving_capacity(model, request);
-    ServingEstimate const alone = open_loop(model, request, trickle * capacity, capacity);
-    v.ttft = alone.ttft.total();
-    v.tpot = alone.tpot;
+    ServingEstimate const alone = alone_in(model, request, capacity);
+    ServingEstimate const least =
+        decisive < request.prompt ? alone_in(model, {.prompt = decisive, .output = request.output}) : alone;
+    v.ttft = least.ttft.total();
+    v.tpot = least.tpot;
     for (double concurrency = 1; concurrency <= static_cast<double>(c.plan.max_batch); concurrency *= 2) {
         ServingEstimate const e = closed_loop(model, request, concurrency);
         v.points.push_back(
@@ -201,16 +112,15 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c, double longest, std::op
              .tokens_per_s_user = units::s / e.tpot,
              .tokens_per_s_accelerator = e.output_tokens_per_s / static_cast<double>(c.plan.accelerators())});
     }
-    if (q.ttft > Seconds{} && alone.ttft.total() > q.ttft)
+    if (q.ttft > Seconds{} && least.ttft.total() > q.ttft)
         v.rejected = serving_slow_ttft;
-    else if (q.tpot > Seconds{} && alone.tpot > q.tpot)
+    else if (q.tpot > Seconds{} && least.tpot > q.tpot)
         v.rejected = serving_slow_tpot;
-    else if (q.ttft > Seconds{} && longest > request.prompt && longest + request.output <= memory.longest() &&
-             open_loop(model, {.prompt = longest, .output = request.output}, trickle * capacity).ttft.total() > q.ttft)
+    else if (q.ttft > Seconds{} && decisive > request.prompt && decisive + request.output <= memory.longest() &&
+             alone_in(model, {.prompt = decisive, .output = request.output}).ttft.total() > q.ttft)
         v.rejected = serving_slow_prompts;
     else {
-        find_bound(q, model, c, capacity, alone);
-        find_least(q, model, c, capacity);
+        find_bounds(q, model, c, capacity, alone);
         if (c.accelerators(c.least_replicas) > q.most_accelerators) v.rejected = serving_too_many;
     }
     return v;
@@ -260,7 +170,7 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
     std::vector<ServeCandidate> all = serve_candidates(q);
     answer.enumerated = static_cast<std::int64_t>(all.size());
     std::vector<Verdict> verdicts(all.size());
-    double const longest = long_prompt(q);
+    double const decisive = decisive_prompt(q);
     std::vector<std::size_t> const runs = alike_runs(all);
     parallel_for(static_cast<std::int64_t>(runs.size()) - 1, q.threads, [&](std::int64_t i) {
         auto const run = static_cast<std::size_t>(i);
@@ -269,7 +179,7 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
             if (is_stopped(q))
                 verdicts[at].rejected = "not looked at";
             else
-                verdicts[at] = judge(q, all[at], longest, costs);
+                verdicts[at] = judge(q, all[at], decisive, costs);
         }
     });
     std::vector<FrontierPoint> points;

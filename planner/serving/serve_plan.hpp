@@ -85,10 +85,11 @@ struct ServeTrial {
 struct ServeCandidate {
     std::size_t machine = 0;
     ServingPlan plan;
-    /// Requests a second of one replica by itself, at most, by closed form within the objectives.
+    /// Requests a second of one replica by itself, at most, by closed form within the objectives; 0 where a request of
+    /// the mean lengths alone misses them.
     double rate_bound = 0;
-    ServingEstimate at_bound;          ///< there
-    std::int64_t likely_replicas = 0;  ///< of that rate each
+    ServingEstimate at_bound;          ///< there, or alone
+    std::int64_t likely_replicas = 0;  ///< of that rate each, or the least
     /// Each busy with as many requests at all times as the objectives allow in the mean: what a router that
     /// evens them out cannot do better.
     std::int64_t least_replicas = 0;
@@ -151,7 +152,8 @@ void replay(ServeQuestion& question, std::vector<ServingRequest> trace);
 /// The cheapest deployment that keeps the objectives.
 ///
 /// Closed form prunes: each configuration (`serve_candidates`) gets the largest rate at which its *mean* TTFT and TPOT
-/// keep the objectives: rate / that are its likely replicas. In the order of their cost configurations are simulated
+/// keep the objectives: rate / that are its likely replicas. It is out where so many prompts are too long by themselves
+/// that the share cannot be kept (`decisive_prompt`). In the order of their cost configurations are simulated
 /// (`simulate_serving`), with more replicas until the share is kept or with fewer while it is; not those that cost more
 /// than a tenth above the best by their least replicas, nor those that differ from a simulated one only in limits of
 /// the batch that it never met. Cost: dollars an hour, or accelerators when a price is missing.

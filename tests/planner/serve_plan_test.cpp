@@ -265,6 +265,34 @@ TEST_CASE("serve plan: objectives that no size can keep are answered with the be
     CHECK(a.simulated == 0);
 }
 
+TEST_CASE(
+    "serve plan: prompts that are mostly shorter than the mean keep what a mean one misses alone, if enough may miss") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 20);
+    q.prompt = length_distribution_from("lognormal:4000,3", "test");
+    q.output = {.mean = 256};
+    q.ttft = 100 * units::ms;
+    q.tpot = 50 * units::ms;
+    q.tensor = q.stages = {1};
+    q.batches = {128};
+    q.chunks = {2048};
+    q.share = 0.5;
+    ServeAnswer const answer = plan_serving(q);
+    REQUIRE(answer.found());
+    ServeCandidate const& best = answer.ranked.front();
+    CHECK(best.trial->kept >= 0.5);
+    CHECK(best.rate_bound == 0);  // the mean prompt alone takes longer
+    CHECK(best.replicas <= 7);
+    REQUIRE(answer.best_ttft);
+    CHECK(*answer.best_ttft < q.ttft);
+    q.share = 0.97;  // with long prompts too many miss
+    ServeAnswer const strict = plan_serving(q);
+    CHECK_FALSE(strict.found());
+    CHECK(strict.rejected.contains(serving_slow_ttft));
+    q.prompt = {.mean = 4000};  // of one length all are as the mean
+    q.share = 0.5;
+    CHECK_FALSE(plan_serving(q).found());
+}
+
 TEST_CASE("serve plan: no point of the frontier is beaten in both by another") {
     ServeAnswer const a = plan_serving(question({{"h100-sxm", 3}, {"l40s-pcie", 1}}, 5));
     REQUIRE(a.frontier.size() > 2);
