@@ -31,8 +31,8 @@ CachedLayers cached_layers(ModelSpec const& model, ServingPlan const& plan, bool
 
 /// Models whose windows have a pool in SGLang, by `model_type`.
 bool has_window_pool(ModelSpec const& model) {
-    constexpr std::array<std::string_view, 6> known{"gpt_oss",       "gemma4",  "gemma4_text",
-                                                    "mimo_v2_flash", "step3p5", "llama4_text"};
+    constexpr std::array<std::string_view, 7> known{"gpt_oss", "gemma4", "gemma4_text", "mimo_v2_flash",
+                                                    "step3p5", "llama4", "llama4_text"};
     return std::find(known.begin(), known.end(), model.architecture) != known.end();
 }
 

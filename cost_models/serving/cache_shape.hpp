@@ -58,8 +58,9 @@ struct CacheShape {
 /// the sequence. Left out: sequences shorter than the window over r, of which the second pool holds fewer (r t).
 ///
 /// Source: vLLM 0.15, v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_page_size; SGLang 0.5.6,
-/// model_runner_kv_cache_mixin.py, set_num_tokens_hybrid_swa, and `is_hybrid_swa_model`; TensorRT-LLM 1.1 keeps
-/// everything unless `max_attention_window` is set (pyexecutor/resource_manager.py).
+/// model_runner_kv_cache_mixin.py, set_num_tokens_hybrid_swa, and `is_hybrid_swa_model`. Llama 4's chunks are windows
+/// in both (vLLM: VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE, the default since pull request 29627).
+/// TensorRT-LLM 1.1 keeps everything unless `max_attention_window` is set (pyexecutor/resource_manager.py).
 CacheShape cache_shape(ModelSpec const& model, EngineProfile const& engine, ServingPlan const& plan);
 
 }  // namespace sextant

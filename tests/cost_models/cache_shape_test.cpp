@@ -80,6 +80,14 @@ TEST_CASE("cache shape: SGLang's pool for windows holds four fifths of the token
     CHECK(shape.copied(20000) == Approx((20000 + 144) / 2.0));
     for (char const* const kept_whole : {"gemma-3-27b", "mistral-7b"})  // no pool for these
         CHECK(shape_of(kept_whole, "sglang").kept(20000) == 20000);
+    for (char const* const name : {"llama4", "llama4_text"}) {  // 12 layers see everything, 36 a chunk of 8,192
+        ModelSpec scout = find_model("llama-4-scout-17b-16e");
+        scout.architecture = name;
+        CHECK(cache_shape(scout, find_engine("sglang", "test"), {.block_tokens = 16}).kept(20000) ==
+              Approx((12 + 0.8 * 36) / 48 * 20000));
+        CHECK(cache_shape(scout, find_engine("vllm", "test"), {.block_tokens = 16}).kept(100000) ==
+              Approx((12 * 100000 + 36 * (8192 + 16)) / 48.0));
+    }
     CHECK(shape_of("gpt-oss-120b", "tensorrt-llm").kept(20000) == 20000);  // max_attention_window is not set
 }
 
