@@ -127,6 +127,19 @@ ServeRow row_of(IterationModel const& model, ServeEstimateReport const& report, 
     return row;
 }
 
+std::vector<double> batches_of(Options const& o, ServingPlan const& plan) {
+    std::vector<double> batches = counts_from(o.batch, "--batch");
+    for (double const batch : batches) {
+        if (batch < 1 || batch != std::floor(batch)) throw InputError("--batch: {:g} (whole requests)", batch);
+        if (batch > static_cast<double>(plan.max_batch))
+            throw InputError(
+                "--batch: {:g} (the engine runs {} at a time: a larger --max-batch, or --concurrency, where the others "
+                "wait)",
+                batch, plan.max_batch);
+    }
+    return batches;
+}
+
 std::vector<double> loads_of(Options const& o, ServeEstimateReport& report) {
     int const given = (o.concurrency.empty() ? 0 : 1) + (o.rate.empty() ? 0 : 1) + (o.batch.empty() ? 0 : 1);
     if (given > 1) throw InputError("--concurrency: give one of --concurrency, --rate and --batch");
@@ -136,7 +149,7 @@ std::vector<double> loads_of(Options const& o, ServeEstimateReport& report) {
     }
     if (!o.batch.empty()) {
         report.load = ServeLoad::static_batch;
-        return counts_from(o.batch, "--batch");
+        return batches_of(o, report.what.plan);
     }
     if (!o.concurrency.empty()) return counts_from(o.concurrency, "--concurrency");
     std::vector<double> loads;
@@ -146,8 +159,16 @@ std::vector<double> loads_of(Options const& o, ServeEstimateReport& report) {
     return loads;
 }
 
-/// Why a replica cannot run this, or nothing: one request and the weights are too much, or a batch that begins together
-/// is more than the cache holds at its end.
+/// What a batch that begins together takes at its end that the cache does not hold; empty where it does.
+std::string batch_misfit(ServeEstimateReport const& report, double batch) {
+    if (report.load != ServeLoad::static_batch || batch <= report.held) return {};
+    return fmt::format(
+        "a batch of {:g} requests of {:g} tokens, of which the cache of {:.0f} tokens holds {:g} (a smaller --batch, "
+        "or --concurrency, where the others wait)",
+        batch, report.request.prompt + report.request.output, report.memory.cache_tokens, report.held);
+}
+
+/// Why a replica cannot run any of this, or nothing: one request and the weights are too much, or no batch fits.
 std::optional<ServingMisfit> misfit(ServeEstimateReport const& report, std::vector<double> const& loads) {
     ServingCase const& what = report.what;
     double const tokens = report.request.prompt + report.request.output;
@@ -160,17 +181,12 @@ std::optional<ServingMisfit> misfit(ServeEstimateReport const& report, std::vect
             report.memory.fixed() < report.memory.usable ? " or --kv-cache" : "");
         return out;
     }
-    if (report.load != ServeLoad::static_batch) return std::nullopt;
-    double const asked = *std::max_element(loads.begin(), loads.end());
-    if (asked <= report.held) return std::nullopt;
+    double const least = *std::min_element(loads.begin(), loads.end());
+    out.reason = batch_misfit(report, least);
+    if (out.reason.empty()) return std::nullopt;
     double const prefix = report.memory.prefix_tokens(report.request.shared);
     double const own = report.memory.shape.own(tokens, report.request.shared);
-    out.cache = (prefix + own * asked / static_cast<double>(what.plan.attention_dp)) * report.memory.cache_per_token;
-    out.reason = fmt::format(
-        "a batch of {:g} requests of {:g} tokens, of which the cache of {:.0f} tokens holds {:g} (a smaller --batch, "
-        "or "
-        "--concurrency, where the others wait)",
-        asked, tokens, report.memory.cache_tokens, report.held);
+    out.cache = (prefix + own * least / static_cast<double>(what.plan.attention_dp)) * report.memory.cache_per_token;
     return out;
 }
 
@@ -224,7 +240,10 @@ int run(Options const& o, CommandContext& context) {
     IterationModel const model(what);
     report.capacity = serving_capacity(model, report.request);
     for (double const load : loads)
-        report.rows.push_back(row_of(model, report, load));
+        if (std::string reason = batch_misfit(report, load); reason.empty())
+            report.rows.push_back(row_of(model, report, load));
+        else
+            report.misfits.push_back({load, std::move(reason)});
     switch (format) {
         case Format::json: deliver(o.output, context, serve_estimate_json(report)); break;
         case Format::text: deliver(o.output, context, serve_estimate_text(report)); break;
@@ -236,7 +255,9 @@ int run(Options const& o, CommandContext& context) {
     }
     bool const all_saturated =
         std::all_of(report.rows.begin(), report.rows.end(), [](ServeRow const& row) { return row.estimate.saturated; });
-    return all_saturated ? exit_code::answer_is_no : exit_code::done;
+    for (ServeMisfitRow const& row : report.misfits)
+        tell_beside(format, context, row.sentence() + "\n");
+    return all_saturated || !report.misfits.empty() ? exit_code::answer_is_no : exit_code::done;
 }
 
 }  // namespace
@@ -253,6 +274,8 @@ std::string_view name_of(ServeLoad load) {
 std::optional<Seconds> ServeEstimateReport::tpot(ServeRow const& row) const {
     return request.has_later_tokens() ? std::optional(row.estimate.tpot) : std::nullopt;
 }
+
+std::string ServeMisfitRow::sentence() const { return fmt::format("batch {:g} does not fit: {}", batch, reason); }
 
 double usd_per_million(ServeEstimateReport const& report, ServeRow const& row) {
     return report.price.value_or(0) * static_cast<double>(report.what.plan.accelerators()) /
@@ -279,9 +302,9 @@ Subcommand describe_serve_estimate(CLI::App& serve, CommandContext& context) {
         ->option_text("N[,N...]");
     add_output_options(app, o->output, formats_and_page);
     app.footer(
-        "TTFT is to the first token, TPOT from token to token. Exit code 1: it does not fit, or every rate is more "
-        "than a\n"
-        "replica can serve. Formulas and what they leave out: docs/serving.md.\n\n"
+        "TTFT is to the first token, TPOT from token to token. Exit code 1: it does not fit, or a batch does not, or "
+        "every\n"
+        "rate is more than a replica can serve. Formulas and what they leave out: docs/serving.md.\n\n"
         "Examples:\n"
         "  sextant serve estimate --model llama-3.1-70b --cluster h100-sxm --tp 4\n"
         "  sextant serve estimate --model llama-3.1-8b --cluster l40s --prompt 2000 --output-tokens 300 --rate 1,2,4\n"

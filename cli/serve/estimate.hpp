@@ -23,6 +23,13 @@ struct ServeRow {
     double touched = 0;  ///< share of the experts that the batch touches; 0 without experts
 };
 
+/// A batch that the cache does not hold to its end.
+struct ServeMisfitRow {
+    double batch = 0;
+    std::string reason;
+    [[nodiscard]] std::string sentence() const;
+};
+
 struct ServeEstimateReport {
     ServingCase what;
     RequestShape request;
@@ -34,6 +41,7 @@ struct ServeEstimateReport {
     double cache_bytes_per_token = 0;  ///< of the model, all ranks of a replica together without replication
     std::optional<double> price;
     std::vector<ServeRow> rows;
+    std::vector<ServeMisfitRow> misfits;  ///< beside these
     ServingSupport support;
     std::vector<std::string> assumptions;
 

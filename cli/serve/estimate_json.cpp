@@ -112,6 +112,8 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
     if (report.price) out["usd_per_gpu_hour"] = *report.price;
     for (ServeRow const& row : report.rows)
         out["rows"].push_back(row_json(report, row));
+    for (ServeMisfitRow const& row : report.misfits)
+        out["rows"].push_back({{"batch", row.batch}, {"fits", false}, {"reason", row.reason}});
     return json_text(out, 2) + "\n";
 }
 

@@ -184,6 +184,12 @@ PageTable table_of(ServeEstimateReport const& r) {
         cells.push_back({e.saturated ? "SATURATED: " + row.bound : row.bound});
         table.rows.push_back(std::move(cells));
     }
+    for (ServeMisfitRow const& row : r.misfits) {
+        std::vector<PageCell> cells(table.columns.size(), PageCell{"-"});
+        cells.front() = number_cell("{:g}", row.batch);
+        cells.back() = {fmt::format("DOES NOT FIT: the cache holds {:g}", r.held)};
+        table.rows.push_back(std::move(cells));
+    }
     return table;
 }
 
@@ -203,6 +209,10 @@ std::string serve_estimate_page(ServeEstimateReport const& r) {
     if (saturated > 0) {
         page.verdict += fmt::format(" {} of {} loads are more than it can serve.", saturated, r.rows.size());
         page.tone = static_cast<std::size_t>(saturated) == r.rows.size() ? Tone::bad : Tone::warning;
+    }
+    for (ServeMisfitRow const& row : r.misfits) {
+        page.verdict += fmt::format(" A {}.", row.sentence());
+        page.tone = Tone::warning;
     }
     if (std::string const near = near_capacity_text(r); !near.empty()) {
         page.verdict += " " + near;

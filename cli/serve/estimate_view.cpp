@@ -107,6 +107,12 @@ Table serve_estimate_table(ServeEstimateReport const& report) {
         cells.push_back(e.saturated ? "SATURATED: " + row.bound : row.bound);
         table.add_row(cells);
     }
+    for (ServeMisfitRow const& row : report.misfits) {
+        std::vector<std::string> cells(columns.size(), "-");
+        cells.front() = fmt::format("{:g}", row.batch);
+        cells.back() = fmt::format("DOES NOT FIT: the cache holds {:g}", report.held);
+        table.add_row(cells);
+    }
     return table;
 }
 

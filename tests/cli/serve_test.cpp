@@ -136,13 +136,35 @@ TEST_CASE("serve estimate: the page says whether the cache or --max-batch limits
 }
 
 TEST_CASE("serve estimate: a batch that begins together has to fit the cache together, with code 1 where it does not") {
+    Arguments const wide{"--max-batch", "4096"};  // the engine's own would stop it before
     double const tokens = report(estimate({"--batch", "1"}))["memory"]["cache_tokens"].get<double>();
     auto const most = static_cast<std::int64_t>(tokens / 1280);  // the usual 1024 + 256, whole blocks
-    CHECK(run_sextant(estimate({"--batch", std::to_string(most)})).code == 0);
-    RunResult const more = run_sextant(estimate({"--batch", "1," + std::to_string(most + 1)}));
+    CHECK(run_sextant(estimate({"--batch", std::to_string(most)}) + wide).code == 0);
+    RunResult const more = run_sextant(estimate({"--batch", std::to_string(most + 1)}) + wide);
     CHECK(more.code == 1);
     CHECK_THAT(more.out, contains("does not fit: a batch of " + std::to_string(most + 1)));
     CHECK(run_sextant(estimate({"--concurrency", std::to_string(most + 1)})).code == 0);
+}
+
+TEST_CASE("serve estimate: a batch that does not fit is a row that says so beside those that do, with code 1") {
+    Arguments const asked = estimate({"--batch", "1,64,3000", "--prompt", "2000", "--max-batch", "4096"});
+    RunResult const json = run_sextant(asked + Arguments{"--format", "json"});
+    CHECK(json.code == 1);
+    Json const j = Json::parse(json.out);
+    CHECK(j["fits"] == true);
+    REQUIRE(j["rows"].size() == 3);
+    CHECK(j["rows"][1]["batch"] == 64);
+    CHECK(j["rows"][1]["tpot_s"].get<double>() > 0);
+    CHECK(j["rows"][2]["batch"] == 3000);
+    CHECK(j["rows"][2]["fits"] == false);
+    CHECK_THAT(j["rows"][2]["reason"].get<std::string>(), contains("a batch of 3000 requests of 2256 tokens"));
+    for (char const* format : {"text", "markdown", "csv", "html"}) {
+        RunResult const other = run_sextant(asked + Arguments{"--format", format});
+        CAPTURE(format);
+        CHECK(other.code == 1);
+        CHECK_THAT(other.out,
+                   contains(std::string(format) == "csv" ? "a batch of 3000" : "DOES NOT FIT: the cache holds"));
+    }
 }
 
 TEST_CASE("serve estimate: every format, the same bytes each time") {
@@ -169,6 +191,8 @@ TEST_CASE("serve estimate: wrong questions are refused in one line") {
         {estimate({"--cached", "500", "--shared", "501"}), "--shared"},
         {estimate({"--rate", "0"}), "--rate"},
         {estimate({"--rate", "1", "--batch", "2"}), "one of"},
+        {estimate({"--batch", "2.5"}), "--batch: 2.5 (whole requests)"},
+        {estimate({"--batch", "256,300", "--prompt", "100"}), "--batch: 300 (the engine runs 256 at a time"},
         {estimate({"--concurrency", "x"}), "--concurrency"},
         {estimate({"--memory-utilisation", "2"}), "--memory-utilisation"},
         {estimate({"--price", "-1"}), "--price"},
