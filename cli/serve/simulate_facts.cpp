@@ -13,13 +13,6 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::string objective_words(LatencyObjective const& objective) {
-    std::string out;
-    if (objective.ttft) out += "TTFT <= " + human(*objective.ttft);
-    if (objective.tpot) out += (out.empty() ? "" : " and ") + std::string("TPOT <= ") + human(*objective.tpot);
-    return out;
-}
-
 void add_throughput(ServeSimulateReport const& report, Pairs& pairs) {
     ServingOutcome const& o = report.outcome;
     double const tokens = report.output_tokens_per_s();
@@ -115,6 +108,13 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
 }
 
 }  // namespace
+
+std::string objective_words(LatencyObjective const& objective) {
+    std::string out;
+    if (objective.ttft) out += "TTFT <= " + human(*objective.ttft);
+    if (objective.tpot) out += (out.empty() ? "" : " and ") + std::string("TPOT <= ") + human(*objective.tpot);
+    return out;
+}
 
 std::string share_text(double share) { return fmt::format("{:.3g} %", 100 * share); }
 

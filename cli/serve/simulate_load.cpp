@@ -38,6 +38,7 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
         output += request.output;
     }
     auto const count = static_cast<double>(trace.requests.size());
+    report.trace = o.trace;
     report.prompt = fmt::format("of the trace, mean {:.4g}", prompt / count);
     report.output = fmt::format("of the trace, mean {:.4g}", output / count);
     report.tenants = trace.tenants;

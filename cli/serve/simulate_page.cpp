@@ -4,6 +4,7 @@
 #include "cli/view/latency_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/left_out.hpp"
+#include "planner/serving/serve_plan.hpp"
 
 namespace sextant::cli {
 namespace {
@@ -25,18 +26,29 @@ std::vector<NamedSpread> spreads(ServeSimulateReport const& r) {
     return list;
 }
 
+/// How many keep the objectives: as many as a plan asks for, at least most of them, or fewer.
+void judge_objectives(Page& page, ServeSimulateReport const& r) {
+    double const kept = r.good_share();
+    page.verdict = fmt::format("{:.3g} % keep {}: ", 100 * kept, objective_words(r.setup.objective)) + page.verdict;
+    if (kept < 0.5)
+        page.tone = Tone::bad;
+    else if (kept < ServeQuestion{}.share)
+        page.tone = Tone::warning;
+}
+
 void add_answer(Page& page, ServeSimulateReport const& r) {
     ServingOutcome const& o = r.outcome;
     double const tokens = r.output_tokens_per_s();
     if (o.state == SteadyState::overloaded) {
         page.tone = Tone::bad;
-        page.verdict = fmt::format("Overloaded: {}; the queue has grown since {}.", overload_rates(o), human(o.onset));
+        page.verdict = fmt::format("Overloaded: {}; the queue has grown since {}.", overload_rates(r), human(o.onset));
     } else {
         page.tone = o.state == SteadyState::steady ? Tone::good : Tone::warning;
         page.verdict =
             fmt::format("{:.4g} requests/s are served, {} output tokens/s.", r.requests_per_s(), human_count(tokens));
         if (o.state == SteadyState::unsettled)
             page.verdict += " The run is too short for a steady state: the figures are of these requests.";
+        if (r.setup.objective.any() && r.has_latencies()) judge_objectives(page, r);
     }
     if (o.interrupted) page.verdict += " The run was interrupted.";
     page.figures.push_back({"throughput", human_count(tokens) + " tok/s",
@@ -156,6 +168,7 @@ std::string serve_simulate_page(ServeSimulateReport const& r) {
                                     serving_plan_text(r.what), r.setup.limits.scheduler.name, name_of(r.setup.router)),
                         fmt::format("{}; prompts {}, outputs {}; {} requests, seed {}", r.load, r.prompt, r.output,
                                     r.requests, r.seed)}};
+    if (r.setup.objective.any()) page.lines.push_back("objectives: " + objective_words(r.setup.objective));
     add_answer(page, r);
     if (r.has_latencies()) page.blocks.push_back(latency_chart(r));
     page.blocks.push_back(token_rate(r.outcome));

@@ -22,6 +22,7 @@ struct ServeSimulateReport {
     std::string prompt;  ///< "lognormal, mean 1000, variation 1"
     std::string output;
     std::int64_t requests = 0;
+    std::string trace;  ///< the file that has them; empty: they are drawn
     std::uint64_t seed = 1;
     std::optional<AdapterCost> adapter_cost;
     std::int64_t adapters = 0;  ///< different ones
@@ -71,7 +72,9 @@ struct ServeSimulateReport {
 std::string_view name_of(SteadyState state);
 
 /// "12 requests/s arrive and 9.8 are served"; that the latter was not measured, where it was not. @pre overloaded
-std::string overload_rates(ServingOutcome const& outcome);
+std::string overload_rates(ServeSimulateReport const& report);
+/// "TTFT <= 2 s and TPOT <= 40 ms".
+std::string objective_words(LatencyObjective const& objective);
 
 /// A latency of a run, as text and files call it.
 struct NamedSpread {

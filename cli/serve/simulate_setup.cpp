@@ -88,7 +88,7 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
     limits.prefix_caching = computed_again ? PrefixCaching::off : PrefixCaching::on;
     read_preemption(o, report);
     if (o.speculate == 0 && (o.acceptance || o.draft_cost))
-        throw InputError("--acceptance: nothing is guessed (--speculate K)");
+        throw InputError("{}: nothing is guessed (--speculate K)", o.acceptance ? "--acceptance" : "--draft-cost");
     if (o.speculate != 0 && !o.acceptance)
         throw InputError("--speculate: how often a guess is right is not said (--acceptance 0.7)");
     limits.speculation = {.tokens = o.speculate,

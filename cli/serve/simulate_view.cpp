@@ -63,6 +63,11 @@ std::string tenants_text(ServeSimulateReport const& report) {
     return out;
 }
 
+/// How to ask for more requests.
+std::string_view more_requests(ServeSimulateReport const& report) {
+    return report.trace.empty() ? "more --count" : "a longer trace";
+}
+
 std::string overload_words(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
     auto const drift = report.drift();
@@ -70,7 +75,7 @@ std::string overload_words(ServeSimulateReport const& report) {
     std::string words = fmt::format(
         "OVERLOADED: {}; the queue has not been empty since {}{}. Stopped after {} of {} requests at {}, {} of them "
         "unfinished: latencies would only say how long the run was.",
-        overload_rates(o), human(o.onset), growth, o.whole.arrived, report.requests, human(o.whole.at),
+        overload_rates(report), human(o.onset), growth, o.whole.arrived, report.requests, human(o.whole.at),
         o.whole.arrived - o.whole.finished);
     if (auto const missed = report.ttft_missed_from())
         words += fmt::format(" From {} on a request waits longer than the {} of the objective.", human(*missed),
@@ -97,8 +102,9 @@ std::string settling_words(ServeSimulateReport const& report) {
                            ? fmt::format("NOTE: {} requests are too few to tell whether the queue would go on growing "
                                          "(at least {}): the figures are of these requests, not of a steady state.",
                                          report.requests, OverloadWatch::least_arrivals)
-                           : std::string("NOTE: the queue or the batches still grew at the end: the "
-                                         "figures are of this run, not of a steady state (more --count)."));
+                           : fmt::format("NOTE: the queue or the batches still grew at the end: the figures are of "
+                                         "this run, not of a steady state ({}).",
+                                         more_requests(report)));
     if (o.window_to_end && report.has_latencies())
         out += wrapped(
             "NOTE: all requests arrived within less than one answer takes: throughput is that of the whole batch.");
@@ -116,10 +122,11 @@ std::string_view name_of(SteadyState state) {
     return "overloaded";
 }
 
-std::string overload_rates(ServingOutcome const& o) {
+std::string overload_rates(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
     return o.capacity ? fmt::format("{:.4g} requests/s arrive and {:.4g} are served", o.offered, *o.capacity)
-                      : fmt::format("{:.4g} requests/s arrive, and how many are served is not measured (more --count)",
-                                    o.offered);
+                      : fmt::format("{:.4g} requests/s arrive, and how many are served is not measured ({})", o.offered,
+                                    more_requests(report));
 }
 
 char const* gap_name(ServeSimulateReport const& report) {

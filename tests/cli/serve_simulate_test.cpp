@@ -141,6 +141,30 @@ TEST_CASE("serve simulate: a capacity that was not measured is not said to be no
     CHECK_THAT(run_sextant(run + Arguments{"--format", "csv"}).out, contains("capacity_requests_per_s,\n"));
 }
 
+TEST_CASE("serve simulate: what would settle a run of a trace is a longer trace, not --count") {
+    ScratchFolder const scratch("unsettled");
+    std::string rows = "arrival_s,prompt,output\n";
+    for (int i = 0; i < 500; ++i)
+        rows += fmt::format("{},1024,256\n", 0.002 * i);
+    RunResult const run = run_sextant(
+        {"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--trace", scratch.file("t.csv", rows)});
+    CHECK_THAT(run.out, contains("a longer trace"));
+    CHECK_THAT(run.out, !contains("--count"));
+}
+
+TEST_CASE("serve simulate: the page says how many keep the objectives, and is green for as many as a plan asks for") {
+    auto const page = [](char const* ttft) {
+        return run_sextant({"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "15", "--count",
+                            "2000", "--slo-ttft", ttft, "--slo-tpot", "40ms", "--format", "html"})
+            .out;
+    };
+    std::string const missed = page("1ms");
+    CHECK_THAT(missed, contains("0 % keep TTFT &lt;= 1 ms and TPOT &lt;= 40 ms") ||
+                           contains("0 % keep TTFT <= 1 ms and TPOT <= 40 ms"));
+    CHECK_THAT(missed, contains("tone-bad") || contains("verdict bad"));
+    CHECK_THAT(page("20s"), contains("100 % keep TTFT"));
+}
+
 TEST_CASE("serve simulate: the cache that is in use is that of the replicas that serve, not of those that may") {
     Arguments const load{"--rate", "2", "--count", "500"};
     Json const fixed = answer(simulate(load + Arguments{"--replicas", "1"}));
@@ -281,7 +305,8 @@ TEST_CASE("serve simulate: questions that make no sense are refused") {
     check_refused(simulate({"--rate", "1", "--scheduler", "fair"}), "fair");
     check_refused(simulate({"--rate", "1", "--max-batched-tokens", "100"}), "--max-batched-tokens");
     check_refused(simulate({"--rate", "1", "--speculate", "3"}), "--acceptance");
-    check_refused(simulate({"--rate", "1", "--acceptance", "0.5"}), "--speculate");
+    check_refused(simulate({"--rate", "1", "--acceptance", "0.5"}), "--acceptance: nothing is guessed (--speculate");
+    check_refused(simulate({"--rate", "1", "--draft-cost", "0.1"}), "--draft-cost: nothing is guessed (--speculate");
     check_refused(simulate({"--rate", "1", "--prefill-replicas", "1"}), "--decode-replicas");
     check_refused(simulate({"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "0"}), "--decode-replicas");
     check_refused(simulate({"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "1", "--replicas", "2"}),
