@@ -67,7 +67,7 @@ struct Options {
 
 std::optional<Sourced<double>> price_of(Options const& o, ClusterSpec const& cluster, std::size_t index) {
     if (o.prices.empty()) return hourly_price(cluster);
-    return given_price(o.prices[std::min(index, o.prices.size() - 1)]);
+    return given_price(o.prices.size() == 1 ? o.prices.front() : o.prices[index]);
 }
 
 Seconds objective_from(std::string const& text, char const* flag) {
@@ -100,7 +100,9 @@ void add_machines(ServeQuestion& q, CheckpointFormat const& checkpoint, Options 
                   std::vector<std::string>& notes) {
     for (double const price : o.prices)
         static_cast<void>(given_price(price));
-    if (o.prices.size() > o.clusters.size()) throw InputError("--price: more prices than clusters");
+    if (o.prices.size() > 1 && o.prices.size() != o.clusters.size())
+        throw InputError("--price: {} prices for {} cluster{} (one of all, or one of each in the order of --cluster)",
+                         o.prices.size(), o.clusters.size(), o.clusters.size() == 1 ? "" : "s");
     for (std::size_t i = 0; i < o.clusters.size(); ++i) {
         ClusterSpec cluster = find_cluster(o.clusters[i], "--cluster");
         check_engine_vendor(q.engine, cluster.accelerator.vendor, "--engine");
