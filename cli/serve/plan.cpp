@@ -203,7 +203,8 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     return q;
 }
 
-std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced, std::vector<std::string> const& notes) {
+std::vector<std::string> assumptions_of(ServePlanReport const& report, std::vector<std::string> const& notes) {
+    ServeQuestion const& q = report.question;
     ServingPlan plan;
     plan.weights = q.weights.empty() ? q.machines.front().weights.weights : q.weights.front();
     plan.cache = q.caches.front();
@@ -228,7 +229,7 @@ std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced, std
     out.emplace_back(q.most_error
                          ? "errors of formats are of generated values under the usual scaling (sextant serve quality)"
                          : "what a format costs in accuracy is not weighed (--max-error, sextant serve quality)");
-    if (!priced) out.emplace_back("a price is missing, so accelerators are counted instead of dollars");
+    if (std::string missing = missing_prices(report); !missing.empty()) out.push_back(std::move(missing));
     return out;
 }
 
@@ -246,7 +247,7 @@ int run(Options const& o, CommandContext& context) {
     q.stop = &interrupt.flag();
     q.progress = progress_lines(context, o.progress ? Progress::always : Progress::on_terminals);
     report.answer = plan_serving(q);
-    report.assumptions = assumptions_of(q, report.priced, notes);
+    report.assumptions = assumptions_of(report, notes);
     if (!report.answer.ranked.empty())
         for (std::string& term : serving_support(q.case_of(report.answer.ranked.front())).terms)
             if (std::find(report.assumptions.begin(), report.assumptions.end(), term) == report.assumptions.end())
@@ -315,7 +316,7 @@ void add_options(CLI::App& app, Options& o) {
                    "largest rms output error a format may have, as a share (see serve quality; default: any)")
         ->option_text("SHARE");
     app.add_option("--price", o.prices,
-                   "US dollars per accelerator and hour, one or one per cluster (default: the profiles')")
+                   "US dollars per accelerator and hour, one of all or one of each cluster (default: the profiles')")
         ->delimiter(',')
         ->option_text("USD[,USD...]");
     app.add_option("--memory-utilisation", o.memory_utilisation,

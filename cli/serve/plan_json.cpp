@@ -37,6 +37,8 @@ Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
                              {"ttft_p99_s", c.trial->ttft_p99.base()},
                              {"tpot_p50_s", c.trial->tpot_p50.base()},
                              {"tpot_p99_s", c.trial->tpot_p99.base()},
+                             {"ttft_kept_s", c.trial->ttft_kept.base()},
+                             {"tpot_kept_s", c.trial->tpot_kept.base()},
                              {"output_tokens_per_s", c.trial->output_tokens_per_s}};
     return out;
 }

@@ -69,6 +69,10 @@ void add_answer(Page& page, ServePlanReport const& r) {
     std::int64_t const gpus = best.accelerators(best.replicas);
     page.verdict = fmt::format("{} on {}: the objectives are kept with {}.", counted(best.replicas, "replica"),
                                plan_words(r, best.machine, best.plan), counted(gpus, "GPU"));
+    if (std::string const tight = tight_words(r); !tight.empty()) {
+        page.tone = Tone::warning;
+        page.verdict += " " + tight;
+    }
     if (r.answer.interrupted) page.verdict += " The search was interrupted: cheaper ones may exist.";
     ServeTrial const& trial = *best.trial;
     auto const objective = [](Seconds time) {
@@ -213,6 +217,9 @@ std::string serve_plan_page(ServePlanReport const& r) {
     if (q.tpot > Seconds{}) objectives += (objectives.empty() ? "TPOT up to " : ", TPOT up to ") + latency_text(q.tpot);
     page.lines.push_back(objectives.empty() ? "no objectives (only no overload)"
                                             : fmt::format("{} for {:g} % of the requests", objectives, 100 * q.share));
+    if (std::string missing = missing_prices(r); !missing.empty()) page.lines.push_back(std::move(missing));
+    for (std::string& line : unlisted_machines(r))
+        page.lines.push_back(std::move(line));
     add_answer(page, r);
     if (!r.answer.ranked.empty()) page.blocks.push_back(cost_chart(r));
     if (!r.answer.frontier.empty()) page.blocks.push_back(frontier(r));

@@ -29,6 +29,15 @@ ServeLoadWords load_words(ServePlanReport const& report);
 /// One sentence for an answer without a deployment: why, and what may help.
 std::string no_deployment(ServePlanReport const& report);
 
+/// Machines without a price among others, and what follows; empty where there is none.
+std::string missing_prices(ServePlanReport const& report);
+
+/// A line for each machine of which nothing is listed: why.
+std::vector<std::string> unlisted_machines(ServePlanReport const& report);
+
+/// What the first misses at the upper end of its 80 % interval; empty where it keeps the objectives there, too.
+std::string tight_words(ServePlanReport const& report);
+
 /// How many configurations there were and what became of them, a phrase each.
 std::vector<std::string> search_counts(ServeAnswer const& answer);
 std::string serve_plan_text(ServePlanReport const& report);

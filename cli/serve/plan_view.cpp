@@ -8,6 +8,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/kernel_constants.hpp"
 #include "planner/left_out.hpp"
+#include "planner/serving/serving_support.hpp"
 
 #include <fmt/format.h>
 
@@ -130,6 +131,48 @@ std::string no_deployment(ServePlanReport const& report) {
                        remedies(report));
 }
 
+std::string missing_prices(ServePlanReport const& report) {
+    std::vector<std::string> names;
+    for (ServeMachine const& machine : report.question.machines)
+        if (!machine.usd_per_hour) names.push_back(machine.cluster.name);
+    if (names.empty()) return {};
+    return fmt::format("no price is known of {}, so accelerators are counted instead of dollars (--price {})",
+                       join(names),
+                       report.question.machines.size() == 1 ? "USD" : "USD,USD...: one of each, or one of all");
+}
+
+std::vector<std::string> unlisted_machines(ServePlanReport const& report) {
+    ServeAnswer const& a = report.answer;
+    std::vector<std::string> out;
+    if (!a.found() || a.interrupted) return out;
+    for (std::size_t m = 0; m < report.question.machines.size(); ++m) {
+        if (std::any_of(a.ranked.begin(), a.ranked.end(), [&](auto const& c) { return c.machine == m; })) continue;
+        std::vector<std::string> reasons;
+        for (auto const& [reason, count] : a.rejected_on.at(m))
+            reasons.push_back(fmt::format("{}: {}", reason, count));
+        out.push_back(fmt::format("nothing of {} is listed ({})", report.question.machines[m].cluster.name,
+                                  reasons.empty() ? "--top asks for fewer" : join(reasons)));
+    }
+    return out;
+}
+
+std::string tight_words(ServePlanReport const& report) {
+    ServeQuestion const& q = report.question;
+    if (!report.answer.found()) return {};
+    ServeCandidate const& first = report.answer.ranked.front();
+    ServingSupport const support = serving_support(q.case_of(first));
+    std::string out;
+    auto const add = [&](char const* name, Seconds kept, EngineInterval const& interval, Seconds objective) {
+        if (objective <= Seconds{} || interval.high * kept <= objective) return;
+        out += fmt::format("{}{} of {:g} % of the requests is up to {} there, {:.2f} times {}", out.empty() ? "" : "; ",
+                           name, 100 * q.share, latency_text(interval.high * kept), interval.high, latency_text(kept));
+    };
+    add("TTFT", first.trial->ttft_kept, support.first_token, q.ttft);
+    add("TPOT", first.trial->tpot_kept, support.interval, q.tpot);
+    if (out.empty()) return out;
+    return "The first is tight: it misses the objectives at the upper end of its 80 % interval (" + out + ").";
+}
+
 Table serve_plan_table(ServePlanReport const& report) {
     Table table({{"#", Align::right},
                  {"machine"},
@@ -193,12 +236,19 @@ std::string serve_plan_text(ServePlanReport const& report) {
     std::string out = fmt::format("{} at {:.4g} requests/s ({}), prompts {}, answers {}; {}, {} scheduler\n{}\n\n",
                                   named(q.model), q.rate, load.arrivals, load.prompts, load.answers, q.engine.name,
                                   q.used_scheduler().name, objectives(q));
+    if (std::string const missing = missing_prices(report); !missing.empty() && q.machines.size() > 1) {
+        out.pop_back();
+        out += wrapped(missing) + "\n";
+    }
     if (!a.found()) out += why_not(report) + "\n";
     if (!a.ranked.empty()) out += serve_plan_table(report).text() + "\n";
     if (!a.ranked.empty())
         out += wrapped(
             fmt::format("80 % of measured runs of the first: {}", serving_interval_text(q.case_of(a.ranked.front()))),
             "    ");
+    if (std::string const tight = tight_words(report); !tight.empty()) out += wrapped(tight, "    ");
+    for (std::string const& line : unlisted_machines(report))
+        out += wrapped(line, "    ");
     out += format_errors_text(a);
     out += wrapped(fmt::format("{}", fmt::join(search_counts(a), "; ")), "    ");
     if (a.interrupted && a.found()) out += "interrupted: cheaper deployments may exist\n";
@@ -231,6 +281,9 @@ std::string serve_plan_markdown(ServePlanReport const& report) {
     ServeAnswer const& a = report.answer;
     std::string out = a.found() ? "" : why_not(report);
     if (!a.ranked.empty()) out += (out.empty() ? "" : "\n") + serve_plan_table(report).markdown();
+    if (std::string const tight = tight_words(report); !tight.empty()) out += "\n" + tight + "\n";
+    for (std::string const& line : unlisted_machines(report))
+        out += "\n" + line + "\n";
     if (a.interrupted && a.found()) out += "\nInterrupted: cheaper deployments may exist.\n";
     return out + assumed_markdown(report.assumptions);
 }

@@ -164,10 +164,16 @@ void check(ServeQuestion const& q) {
             r.prompt, r.output, q.model.max_positions, q.model.name);
 }
 
+void reject(ServeAnswer& answer, std::size_t machine, std::string const& reason) {
+    ++answer.rejected[reason];
+    ++answer.rejected_on[machine][reason];
+}
+
 /// Judges every candidate by its bounds; what is rejected, and the frontier, go into the answer.
 /// @return the others, the cheapest first.
 std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer& answer) {
     std::vector<ServeCandidate> all = serve_candidates(q);
+    answer.rejected_on.resize(q.machines.size());
     answer.enumerated = static_cast<std::int64_t>(all.size());
     std::vector<Verdict> verdicts(all.size());
     double const decisive = decisive_prompt(q);
@@ -195,7 +201,7 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
         if (v.rejected.empty())
             open.push_back(std::move(all[i]));
         else
-            ++answer.rejected[v.rejected];
+            reject(answer, all[i].machine, v.rejected);
     }
     if (answer.best_ttft) answer.shortage.reset();
     answer.frontier = frontier_of(std::move(points));
@@ -211,6 +217,93 @@ bool does_the_same(ServeCandidate const& done, ServeCandidate const& c) {
     return done.peaks && !done.peaks->short_of_cache && alike(done, c) &&
            done.peaks->batch < std::min(done.plan.max_batch, c.plan.max_batch) &&
            done.peaks->tokens < std::min(done.plan.max_batched_tokens, c.plan.max_batched_tokens);
+}
+
+/// Candidates of each machine that were simulated, and whether one keeps the objectives.
+struct MachineTrials {
+    int simulated = 0;
+    bool kept = false;
+    /// The first few are, however dear: what a machine costs is an answer, too.
+    [[nodiscard]] bool wants_one() const { return !kept && simulated < 3; }
+};
+
+void simulate_in_order(ServeQuestion const& q, std::vector<ServeCandidate>& open, ServeAnswer& answer) {
+    double best = unlimited;
+    std::vector<MachineTrials> machines(q.machines.size());
+    for (std::size_t i = 0; i < open.size(); ++i) {
+        ServeCandidate& c = open[i];
+        if (is_stopped(q)) break;
+        MachineTrials& machine = machines[c.machine];
+        bool const wanted = q.machines.size() > 1 && machine.wants_one();
+        // Within a tenth of the best the alternatives are worth seeing.
+        if (!wanted && cost_of(q, c, c.least_replicas) > 1.1 * best) continue;
+        if (!wanted && answer.simulated >= std::max(fewest_simulated, 4 * q.shown) && best < unlimited) {
+            if (cost_of(q, c, c.least_replicas) < best) ++answer.untried;
+            continue;
+        }
+        auto const at = open.begin() + static_cast<std::ptrdiff_t>(i);
+        if (std::any_of(open.begin(), at, [&](ServeCandidate const& done) { return does_the_same(done, c); })) {
+            reject(answer, c.machine, serving_same);
+            open.erase(at);
+            --i;
+            continue;
+        }
+        if (q.progress)
+            q.progress(fmt::format("simulating {} {} {} ({} of {})", q.machines[c.machine].cluster.name,
+                                   split_words(c.plan), c.plan.weights, answer.simulated + 1, open.size()));
+        settle(q, c, !wanted && best < unlimited ? 1.1 * best + 1e-9 : unlimited);
+        if (is_stopped(q)) break;
+        ++answer.simulated;
+        ++machine.simulated;
+        machine.kept = machine.kept || c.trial.has_value();
+        if (c.trial) best = std::min(best, cost_of(q, c, c.replicas));
+    }
+}
+
+/// Whether a candidate does the same as one above it, or nothing but the same bound is known of both: one is enough.
+bool repeats(std::vector<ServeCandidate> const& ranked, ServeCandidate const& c) {
+    return std::any_of(ranked.begin(), ranked.end(), [&](auto const& above) {
+        if (!alike(above, c)) return false;
+        if (above.trial && c.trial)
+            return above.replicas == c.replicas && above.trial->ttft_p99 == c.trial->ttft_p99 &&
+                   above.trial->tpot_p50 == c.trial->tpot_p50 && above.trial->tpot_p99 == c.trial->tpot_p99;
+        return !above.peaks && !c.peaks && above.least_replicas == c.least_replicas;
+    });
+}
+
+/// Makes room at the end for the first of each machine that is not among the first.
+void keep_each_machine(ServeQuestion const& q, std::vector<ServeCandidate>& ranked) {
+    auto const shown = static_cast<std::size_t>(q.shown);
+    std::vector<int> listed(q.machines.size(), 0);
+    for (std::size_t i = 0; i < std::min(shown, ranked.size()); ++i)
+        ++listed[ranked[i].machine];
+    std::vector<ServeCandidate> others;
+    for (std::size_t i = shown; i < ranked.size(); ++i)
+        if (listed[ranked[i].machine]++ == 0) others.push_back(ranked[i]);
+    if (ranked.size() > shown) ranked.resize(shown);
+    for (ServeCandidate& other : others) {
+        auto const last = std::find_if(ranked.rbegin(), ranked.rend(), [&](ServeCandidate const& c) {
+            return std::count_if(ranked.begin(), ranked.end(),
+                                 [&](ServeCandidate const& same) { return same.machine == c.machine; }) > 1;
+        });
+        if (last == ranked.rend()) return;  // fewer are shown than there are machines
+        ranked.erase(std::next(last).base());
+        ranked.push_back(std::move(other));
+    }
+}
+
+/// The simulated ones first.
+void rank(ServeQuestion const& q, std::vector<ServeCandidate> open, ServeAnswer& answer) {
+    std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
+        auto const key = [&](ServeCandidate const& c) {
+            return std::tuple(!c.trial.has_value(), cost_of(q, c, c.trial ? c.replicas : c.least_replicas),
+                              c.trial ? c.trial->tpot_p50.base() : c.at_bound.tpot.base());
+        };
+        return key(a) < key(b);
+    });
+    for (ServeCandidate& c : open)
+        if (!repeats(answer.ranked, c)) answer.ranked.push_back(std::move(c));
+    keep_each_machine(q, answer.ranked);
 }
 
 }  // namespace
@@ -253,51 +346,9 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
     check(q);
     ServeAnswer answer;
     std::vector<ServeCandidate> open = open_candidates(q, answer);
-    double best = unlimited;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-        ServeCandidate& c = open[i];
-        // Within a tenth of the best the alternatives are worth seeing.
-        if (is_stopped(q)) break;
-        if (cost_of(q, c, c.least_replicas) > 1.1 * best) continue;
-        if (answer.simulated >= std::max(fewest_simulated, 4 * q.shown) && best < unlimited) {
-            if (cost_of(q, c, c.least_replicas) < best) ++answer.untried;
-            continue;
-        }
-        auto const at = open.begin() + static_cast<std::ptrdiff_t>(i);
-        if (std::any_of(open.begin(), at, [&](ServeCandidate const& done) { return does_the_same(done, c); })) {
-            ++answer.rejected[serving_same];
-            open.erase(at);
-            --i;
-            continue;
-        }
-        if (q.progress)
-            q.progress(fmt::format("simulating {} {} {} ({} of {})", q.machines[c.machine].cluster.name,
-                                   split_words(c.plan), c.plan.weights, answer.simulated + 1, open.size()));
-        settle(q, c, best < unlimited ? 1.1 * best + 1e-9 : unlimited);
-        if (is_stopped(q)) break;
-        ++answer.simulated;
-        if (c.trial) best = std::min(best, cost_of(q, c, c.replicas));
-    }
+    simulate_in_order(q, open, answer);
     answer.interrupted = is_stopped(q);
-    std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
-        auto const key = [&](ServeCandidate const& c) {
-            return std::tuple(!c.trial.has_value(), cost_of(q, c, c.trial ? c.replicas : c.least_replicas),
-                              c.trial ? c.trial->tpot_p50.base() : c.at_bound.tpot.base());
-        };
-        return key(a) < key(b);
-    });
-    for (ServeCandidate& c : open) {
-        if (answer.ranked.size() >= static_cast<std::size_t>(q.shown)) break;
-        // One of each is enough, where they do the same and where nothing but the same bound is known.
-        bool const repeats = std::any_of(answer.ranked.begin(), answer.ranked.end(), [&](auto const& above) {
-            if (!alike(above, c)) return false;
-            if (above.trial && c.trial)
-                return above.replicas == c.replicas && above.trial->ttft_p99 == c.trial->ttft_p99 &&
-                       above.trial->tpot_p50 == c.trial->tpot_p50 && above.trial->tpot_p99 == c.trial->tpot_p99;
-            return !above.peaks && !c.peaks && above.least_replicas == c.least_replicas;
-        });
-        if (!repeats) answer.ranked.push_back(std::move(c));
-    }
+    rank(q, std::move(open), answer);
     return answer;
 }
 

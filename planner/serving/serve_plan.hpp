@@ -78,6 +78,7 @@ struct ServeTrial {
     double kept = 0;  ///< share of the requests within the objectives
     bool overloaded = false;
     Seconds ttft_p50, ttft_p99, tpot_p50, tpot_p99;
+    Seconds ttft_kept, tpot_kept;  ///< that the share asked for keeps, each by itself
     double output_tokens_per_s = 0;
 };
 
@@ -131,11 +132,13 @@ struct ServeShortage {
 
 struct ServeAnswer {
     std::vector<ServeCandidate>
-        ranked;  ///< simulated, cheapest first, then by TPOT; then those that were not simulated, by their bound
+        ranked;  ///< simulated, cheapest first, then by TPOT; then those that were not simulated, by their bound; of
+                 ///< each machine the first at least, where there is one and as many are shown
     std::vector<FrontierPoint> frontier;
     std::int64_t enumerated = 0;
     std::int64_t simulated = 0;
-    std::map<std::string, std::int64_t> rejected;  ///< reason -> configurations
+    std::map<std::string, std::int64_t> rejected;                  ///< reason -> configurations
+    std::vector<std::map<std::string, std::int64_t>> rejected_on;  ///< the same of each machine
     /// Of all configurations that fit, at a trickle of requests: what no more machines can improve.
     std::optional<Seconds> best_ttft;
     std::optional<Seconds> best_tpot;
@@ -155,8 +158,9 @@ void replay(ServeQuestion& question, std::vector<ServingRequest> trace);
 /// keep the objectives: rate / that are its likely replicas. It is out where so many prompts are too long by themselves
 /// that the share cannot be kept (`decisive_prompt`). In the order of their cost configurations are simulated
 /// (`simulate_serving`), with more replicas until the share is kept or with fewer while it is; not those that cost more
-/// than a tenth above the best by their least replicas, nor those that differ from a simulated one only in limits of
-/// the batch that it never met. Cost: dollars an hour, or accelerators when a price is missing.
+/// than a tenth above the best by their least replicas (of each machine one that keeps the objectives nevertheless,
+/// where one of the first three does), nor those that differ from a simulated one only in limits of the batch that it
+/// never met. Cost: dollars an hour, or accelerators when a price is missing.
 ServeAnswer plan_serving(ServeQuestion const& question);
 
 }  // namespace sextant

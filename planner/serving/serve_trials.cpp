@@ -52,6 +52,14 @@ void note_peaks(ServeCandidate& c, ServingOutcome const& o) {
     c.peaks = peaks;
 }
 
+Seconds quantile_of(LatencySpread const& spread, double share) {
+    if (spread.curve.empty()) return {};
+    double const at = share * static_cast<double>(spread.curve.size() - 1);
+    auto const below = static_cast<std::size_t>(at);
+    Seconds const low = spread.curve[below];
+    return low + (at - static_cast<double>(below)) * (spread.curve[std::min(below + 1, spread.curve.size() - 1)] - low);
+}
+
 ServeTrial simulate(ServeQuestion const& q, ServeCandidate& c, IterationModel const& model, std::int64_t replicas) {
     ModelledService const service(model);
     ServingSetup setup;
@@ -89,6 +97,8 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate& c, IterationModel co
     trial.ttft_p99 = o.ttft.p99;
     trial.tpot_p50 = o.tpot.p50;
     trial.tpot_p99 = o.tpot.p99;
+    trial.ttft_kept = quantile_of(o.ttft, q.share);
+    trial.tpot_kept = quantile_of(o.tpot, q.share);
     trial.output_tokens_per_s =
         o.window.at > Seconds{} ? static_cast<double>(o.window.counters.tokens_out) * units::s / o.window.at : 0;
     return trial;

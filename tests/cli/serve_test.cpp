@@ -262,6 +262,25 @@ TEST_CASE("serve plan: without an answer every format says why and what may help
         }
 }
 
+TEST_CASE("serve plan: a machine without a price, one that is not listed and an answer without room are said") {
+    Arguments const base{"serve", "plan", "--model", "llama-3.1-8b", "--rate", "20",    "--tp",
+                         "1",     "--pp", "1",       "--requests",   "500",    "--top", "2"};
+    RunResult const text =
+        run_sextant(base + Arguments{"--cluster", "h100-sxm,h800", "--ttft", "1s", "--tpot", "25ms"});
+    CAPTURE(text.out, text.err);
+    CHECK(text.code == 0);
+    std::string const words = unwrapped(text.out);
+    std::string const top = words.substr(0, words.find("# machine"));
+    CHECK_THAT(top, contains("no price is known of h800") && contains("(--price USD,USD...: one of each"));
+    CHECK_THAT(words.substr(top.size(), 600), contains("h800") && contains("h100-sxm"));
+    RunResult const tight = run_sextant(base + Arguments{"--cluster", "h100-sxm", "--tpot", "12ms"});
+    CHECK(tight.code == 0);
+    CHECK_THAT(unwrapped(tight.out), contains("The first is tight: it misses the objectives at the upper end"));
+    CHECK_THAT(unwrapped(tight.out), contains("TPOT of 99 % of the requests is up to"));
+    RunResult const wide = run_sextant(base + Arguments{"--cluster", "h100-sxm"});
+    CHECK_THAT(wide.out, !contains("tight"));
+}
+
 TEST_CASE("serve plan: wrong questions are refused in one line") {
     Arguments const base{"serve", "plan", "--model", "llama-3.1-8b", "--cluster", "h100-sxm"};
     std::vector<std::pair<Arguments, char const*>> const cases{

@@ -40,6 +40,35 @@ double dollars(ServeQuestion const& q, ServeCandidate const& c) {
 
 }  // namespace
 
+TEST_CASE("serve plan: the best of each machine is listed, however dear, or why there is none") {
+    ServeQuestion q = question({{"h100-sxm", 1}, {"a100-sxm-80gb", 20}, {"h200-sxm", 30}}, 20);
+    q.tensor = {1, 2};
+    q.shown = 3;
+    ServeAnswer const answer = plan_serving(q);
+    REQUIRE(answer.found());
+    REQUIRE(answer.ranked.size() == 3);
+    std::set<std::size_t> machines;
+    for (ServeCandidate const& c : answer.ranked) {
+        machines.insert(c.machine);
+        CHECK(c.trial.has_value());
+        CHECK(c.trial->kept >= q.share);
+        CHECK(c.trial->ttft_kept <= q.ttft);
+        CHECK(c.trial->tpot_kept <= q.tpot);
+    }
+    CHECK(machines.size() == 3);
+    CHECK(answer.ranked.front().machine == 0);
+    q.shown = 1;
+    CHECK(plan_serving(q).ranked.size() == 1);
+    q.shown = 3;
+    q.model = find_model("llama-3.1-70b");
+    q.machines.push_back({.cluster = find_cluster("l4-pcie", "test"), .usd_per_hour = 1});
+    q.tensor = {1, 4};
+    q.stages = {1};
+    ServeAnswer const large = plan_serving(q);
+    REQUIRE(large.rejected_on.size() == 4);
+    CHECK(large.rejected_on[3].contains(serving_misfit));
+}
+
 TEST_CASE("serve plan: degrees that do not divide recurrent heads are not tried") {
     ServeQuestion q = question({{"h100-sxm", 3}}, 5);
     q.model = find_model("nemotron-h-8b");
