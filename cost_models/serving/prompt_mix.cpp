@@ -1,5 +1,6 @@
 #include "cost_models/serving/prompt_mix.hpp"
 
+#include "cost_models/serving/ahead_steps.hpp"
 #include "cost_models/serving/joint_step.hpp"
 #include "cost_models/serving/pipeline_pace.hpp"
 #include "cost_models/serving/prompt_queue.hpp"
@@ -360,11 +361,16 @@ RandomPrompts random_prompts(IterationModel const& model, RequestShape const& re
     // The first batch that begins an iteration takes it, and it is through when that is.
     out.before = (queue.wait - running_rest(queue)) / stages + first_rest(mix, queue, steps, stages) + behind * full +
                  (queue.own - pace.step(staged(model, mix.mixed))) - (mix.chunks - 1) * mix.mixed.total();
-    if (model.what().engine.planning == IterationPlanning::ahead)
+    IterationPlanning const planning = model.what().engine.planning;
+    bool const ahead = planning == IterationPlanning::ahead;
+    if (ahead)
         out.before += queue.mean / stages * (1 - queue.asleep) * (1 - nobody);  // a next one that would be empty waits
     out.before = std::max(Seconds{}, out.before);
     out.during = queue.own + (mix.chunks - 1) * full;
-    out.after = later_steps(queue, steps, mix, pool, request.output - 1, arriving, model.what().engine.planning);
+    double const count = request.output - 1;
+    out.after = later_steps(queue, steps, mix, pool, count, arriving, planning);
+    if (ahead && stages == 1 && groups == 1 && mix.most >= 1)
+        out.after += short_answer(count) * (ahead_steps(queue, steps, mix, count, arriving) - out.after);
     return out;
 }
 

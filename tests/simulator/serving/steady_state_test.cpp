@@ -270,6 +270,22 @@ TEST_CASE("serving: answers of one token are served as fast as places and iterat
         }
 }
 
+TEST_CASE("serving: engines that plan ahead give short answers before the prompts that came beside theirs") {
+    for (char const* engine : {"vllm", "sglang", "tensorrt-llm"})
+        for (double const output : {2.0, 3.0, 5.0, 10.0})
+            for (double const share : {0.1, 0.3, 0.6}) {
+                RequestShape const request{.prompt = 1024, .output = output};
+                IterationModel const model = model_of("llama-3.1-8b", "h100-sxm", engine, {});
+                double const rate = share * serving_capacity(model, request);
+                double const ratio =
+                    open_loop(model, request, rate).tpot / simulated(model, request, rate, 1, 8000).tpot.mean;
+                CAPTURE(engine, output, share, ratio);
+                double const near = output <= 2 && share > 0.3 ? 1.45 : 1.2;
+                CHECK(ratio > 1 / near);
+                CHECK(ratio < near);
+            }
+}
+
 TEST_CASE("serving: loops with long prompts wait for each other's, as simulated, whichever goes first") {
     struct Loop {
         char const* model;
