@@ -143,7 +143,12 @@ std::int64_t devices_counted(std::string_view text) {
     auto const [stop, error] = std::from_chars(name.data(), name.data() + name.size(), count);
     if (error == std::errc{}) {
         std::string_view const rest = trimmed(std::string_view(stop, name.data() + name.size()));
-        return rest.starts_with('x') && rest.size() > 2 ? count : 0;
+        if (!rest.starts_with('x')) return 0;
+        std::string_view const device = trimmed(rest.substr(1));
+        if (!all_digits(device)) return device.empty() ? 0 : count;
+        std::int64_t other = 0;  // "4090 x 2": the smaller number is how many
+        std::from_chars(device.data(), device.data() + device.size(), other);
+        return std::min(count, other);
     }
     auto const last = name.find_last_not_of("0123456789");
     if (last == std::string::npos || last < 2 || last + 1 == name.size() || name.size() - last > 7) return 0;

@@ -47,8 +47,9 @@ std::optional<CheckpointFormat> format_named(std::string_view name) {
 
 CheckpointFormat checkpoint_called(std::string_view name, CheckpointFormat preset) {
     auto named = format_named(name);
-    bool const alike =
-        !named || named->weights == preset.weights || (named->weights == "fp8" && preset.weights == "fp8-block");
+    bool const same = named && named->unknown.empty() &&
+                      (named->weights == preset.weights || (named->weights == "fp8" && preset.weights == "fp8-block"));
+    bool const alike = !named || same;
     return alike ? std::move(preset) : *std::move(named);
 }
 

@@ -106,6 +106,7 @@ TEST_CASE("words of others: a machine's name may count it, and a short model's n
     CHECK(gpus("v5litepod-16") == 16);
     CHECK(gpus("dgx-h100") == 1);
     CHECK(gpus("RTX 4090") == 1);
+    CHECK(gpus("4090 x 2") == 2);
     check_refused({"estimate", "-m", "llama-3.2-1b", "-c", "h100:8"}, "'h100:8' has a number behind it", "--gpus 8");
     check_refused({"estimate", "-m", "llama-3.2-1b", "-c", "rubin"}, "unknown cluster 'rubin'", "lists all");
     check_refused({"estimate", "-m", "gpt-3", "-c", "h100-sxm"}, "gpt3-175b");
