@@ -2,6 +2,7 @@
 
 #include "cost_models/weight_copies.hpp"
 #include "planner/exporters/launch_plan.hpp"
+#include "planner/exporters/megatron_attention.hpp"
 
 #include <algorithm>
 
@@ -11,6 +12,7 @@ namespace {
 bool megatron_lays_out(ParallelPlan const& p, ModelSpec const& model, std::int64_t microbatches,
                        NamedAxes const& named) {
     if (!named.vpp && !has_microbatches_to_interleave(p, microbatches)) return false;
+    if (!named.cp && !exchanges_heads(p, model)) return false;
     return named.sequence_parallel || !model.moe || p.tp == 1 || p.sequence_parallel == Switch::on;
 }
 

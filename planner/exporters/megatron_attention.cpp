@@ -50,11 +50,15 @@ void translate_megatron_windows(Translation& t, ModelSpec const& model) {
                   "windows do not go round a ring: keys and values are all-gathered");
 }
 
+bool exchanges_heads(ParallelPlan const& p, ModelSpec const& model) {
+    if (p.cp == 1 || p.cp_mode != ContextParallel::ulysses) return true;
+    std::int64_t const ranks = p.tp * p.cp;
+    return model.attention.heads % ranks == 0 && model.attention.kv_heads % ranks == 0;
+}
+
 void note_head_exchange(Translation& t, ModelSpec const& model) {
     ParallelPlan const& p = t.plan;
-    std::int64_t const ranks = p.tp * p.cp;
-    bool const divides = model.attention.heads % ranks == 0 && model.attention.kv_heads % ranks == 0;
-    if (p.cp > 1 && p.cp_mode == ContextParallel::ulysses && !divides)
+    if (!exchanges_heads(p, model))
         t.cannot("cp",
                  "{} heads and {} key-value heads are not divisible by tp x cp = {} x {}: Transformer Engine refuses "
                  "to exchange them (a smaller --cp)",

@@ -14,6 +14,9 @@ void translate_megatron_attention(Translation& t, LaunchPlan const& launch);
 /// heads, those of sinks exchanged alone.
 void translate_megatron_windows(Translation& t, ModelSpec const& model);
 
+/// Whether heads are exchanged for parts of the sequence (Ulysses) where the plan has that: tp x cp divides all of
+/// them.
+bool exchanges_heads(ParallelPlan const& plan, ModelSpec const& model);
 /// Notes that context parallelism exchanges heads that its ranks do not divide.
 void note_head_exchange(Translation& t, ModelSpec const& model);
 

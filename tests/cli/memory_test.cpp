@@ -141,6 +141,15 @@ TEST_CASE("memory: exact bytes of the state are parameters times bytes per param
     CHECK(parameters < 1.001 * 124439808);  // the vocabulary is padded to a multiple of 128
 }
 
+TEST_CASE("memory: what would change has the loss in parts and fused, where the framework may") {
+    auto const names = [](char const* framework) {
+        return run_sextant({"memory", "-m", "llama-3.2-1b", "-c", "h100-sxm", "--framework", framework}).out;
+    };
+    CHECK_THAT(names("transformers"), contains("loss in 8 chunks") && contains("fused cross entropy"));
+    CHECK_THAT(names("megatron"), !contains("loss in 8 chunks") && contains("fused cross entropy"));
+    CHECK_THAT(names("deepspeed"), !contains("loss in 8 chunks") && !contains("fused cross entropy"));
+}
+
 TEST_CASE("memory: text says what would change, and tables are well formed", "[INV-21]") {
     RunResult const text = run("memory");
     CHECK_THAT(text.out, contains("what would change") && contains("recompute full") && contains("is the fullest"));

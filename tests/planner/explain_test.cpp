@@ -275,6 +275,22 @@ TEST_CASE("explain: a label says what sets a plan apart", "[INV-12]") {
     CHECK(plan_label(experts) == "cp2 dp16 ep8 etp2 ulysses deduplicated mb1 zero1 groups-of-4");
 }
 
+TEST_CASE("explain: a plan whose logits are too many fits with a loss in parts or fused", "[INV-26]") {
+    ClusterSpec const machine = find_cluster("rtx-4090", "test");
+    FrameworkProfile const framework = find_framework("transformers", "test");
+    ModelSpec const model = find_model("qwen3-32b");
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 16}, machine, framework, Precision::bf16);
+    MemoryLimit const limit = default_memory_limit(machine, framework);
+    ParallelPlan plan{.micro_batch = 1, .recompute = Recompute::full};
+    plan.adapters = {.rank = 16, .targets = attention_targets(), .base = base_weights_from("nf4", "test")};
+    StepReport const large = make_report(form, plan, limit);
+    REQUIRE_FALSE(large.fits);
+    auto const fitting = better_settings(large, form);
+    REQUIRE(fitting);
+    CHECK((fitting->options == "--loss-chunks 8" || fitting->options == "--fused-cross-entropy"));
+    CHECK(limit.admits(fitting->estimate.memory));
+}
+
 TEST_CASE("explain: settings that make a plan faster, or make it fit, are named with what they reach", "[INV-26]") {
     ClusterSpec const machine = find_cluster("h100-sxm", "test");
     FrameworkProfile const megatron = find_framework("megatron", "test");

