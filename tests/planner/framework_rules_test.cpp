@@ -53,11 +53,12 @@ TEST_CASE("search: what it finds by itself the framework's files say as it is", 
                 // Without a division of its experts the model needs more memory than a device has.
                 if (!asked.model.moe) CHECK_FALSE(found.empty());
                 for (Candidate const& c : found) {
-                    auto const missing = asked.missing(c.plan);
+                    auto missing = asked.missing(c.plan);
+                    // The constants hold for later releases as well, which the mark asks for.
+                    std::erase_if(missing,
+                                  [](std::string const& note) { return note.find("later") != std::string::npos; });
                     // Its way of offloading takes more along than the plan says, which the mark tells.
                     if (c.plan.offload == Offload::optimizer && missing.size() == 1) continue;
-                    // The constants hold for later releases as well, which the mark asks for.
-                    if (missing.size() == 1 && missing.front().find("later") != std::string::npos) continue;
                     CAPTURE(c.plan.tp, c.plan.pp, c.plan.cp, c.plan.ep, c.plan.zero, c.plan.vpp, missing);
                     CHECK(missing.empty());
                     if (!missing.empty()) break;
