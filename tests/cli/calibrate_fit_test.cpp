@@ -175,9 +175,9 @@ TEST_CASE("calibrate fit: rows that name another device than the target are coun
 TEST_CASE(
     "calibrate fit --serving: an engine of one vendor speaks for others where the vendor's kernels are measured") {
     for (char const* engine : {"vllm", "sglang", "tensorrt-llm", "lmdeploy", "vllm-v0", "deepspeed", "other"})
-        CHECK_FALSE(stands_for_unmeasured(find_engine(engine, "test")));
+        CHECK_FALSE(cli::stands_for_unmeasured(find_engine(engine, "test")));
     for (char const* engine : {"vllm-v0-rocm", "vllm-v0-rocm-cdna2"})
-        CHECK(stands_for_unmeasured(find_engine(engine, "test")));
+        CHECK(cli::stands_for_unmeasured(find_engine(engine, "test")));
 }
 
 TEST_CASE("calibrate fit --serving: one slip costs its row, and a table in other units is refused") {

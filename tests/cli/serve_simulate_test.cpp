@@ -1,5 +1,9 @@
+#include "cli/serve/pages.hpp"
 #include "core/csv.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
@@ -153,16 +157,28 @@ TEST_CASE("serve simulate: what would settle a run of a trace is a longer trace,
 }
 
 TEST_CASE("serve simulate: the page says how many keep the objectives, and is green for as many as a plan asks for") {
-    auto const page = [](char const* ttft) {
-        return run_sextant({"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "15", "--count",
-                            "2000", "--slo-ttft", ttft, "--slo-tpot", "40ms", "--format", "html"})
-            .out;
+    cli::ServeSimulateReport report;
+    report.what = {.model = find_model("llama-3.1-8b"),
+                   .cluster = find_cluster("h100-sxm", "test"),
+                   .plan = {},
+                   .engine = find_engine("vllm", "test")};
+    report.setup.objective = {.ttft = 2 * units::s, .tpot = 40 * units::ms};
+    report.outcome.measured = 1000;
+    report.outcome.window.at = 100 * units::s;
+    report.outcome.window.finished = 2069;
+    report.outcome.window.counters.tokens_out = 529664;
+    auto const page = [&](std::int64_t good) {
+        report.outcome.good = good;
+        return serve_simulate_page(report);
     };
-    std::string const missed = page("1ms");
-    CHECK_THAT(missed, contains("0 % keep TTFT &lt;= 1 ms and TPOT &lt;= 40 ms") ||
-                           contains("0 % keep TTFT <= 1 ms and TPOT <= 40 ms"));
-    CHECK_THAT(missed, contains("tone-bad") || contains("verdict bad"));
-    CHECK_THAT(page("20s"), contains("100 % keep TTFT"));
+    std::string const missed = page(119);
+    CHECK_THAT(missed,
+               contains("class=\"verdict bad\"") && contains("11.9 % keep TTFT &lt;= 2 s and TPOT &lt;= 40 ms: "));
+    CHECK_THAT(missed, contains("objectives: TTFT &lt;= 2 s and TPOT &lt;= 40 ms") && contains("20.69 requests/s"));
+    CHECK_THAT(page(900), contains("class=\"verdict warning\""));
+    CHECK_THAT(page(990), contains("class=\"verdict good\""));
+    report.setup.objective = {};
+    CHECK_THAT(page(0), contains("class=\"verdict good\"") && !contains("keep TTFT"));
 }
 
 TEST_CASE("serve simulate: the cache that is in use is that of the replicas that serve, not of those that may") {

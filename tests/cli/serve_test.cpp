@@ -137,7 +137,7 @@ TEST_CASE("serve estimate: the page says whether the cache or --max-batch limits
 
 TEST_CASE("serve estimate: a batch that begins together has to fit the cache together, with code 1 where it does not") {
     Arguments const wide{"--max-batch", "4096"};  // the engine's own would stop it before
-    double const tokens = report(estimate({"--batch", "1"}))["memory"]["cache_tokens"].get<double>();
+    double const tokens = report(estimate({"--batch", "1"}) + wide)["memory"]["cache_tokens"].get<double>();
     auto const most = static_cast<std::int64_t>(tokens / 1280);  // the usual 1024 + 256, whole blocks
     CHECK(run_sextant(estimate({"--batch", std::to_string(most)}) + wide).code == 0);
     RunResult const more = run_sextant(estimate({"--batch", std::to_string(most + 1)}) + wide);
@@ -159,6 +159,7 @@ TEST_CASE("serve estimate: a batch that does not fit is a row that says so besid
     CHECK(j["rows"][2]["fits"] == false);
     CHECK_THAT(j["rows"][2]["reason"].get<std::string>(), contains("a batch of 3000 requests of 2256 tokens"));
     for (char const* format : {"text", "markdown", "csv", "html"}) {
+        if (std::string(format) == "html" && sextant::cli::plotting_library().empty()) continue;
         RunResult const other = run_sextant(asked + Arguments{"--format", format});
         CAPTURE(format);
         CHECK(other.code == 1);
