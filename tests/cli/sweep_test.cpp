@@ -210,7 +210,7 @@ TEST_CASE("--list-columns shows every value of the report and needs no axis") {
 }
 
 TEST_CASE("a column is found by the end of its path, and a sweep of none that there are is refused") {
-    Arguments const eight = small_estimate + Arguments{"--axis", "gpus=8,16", "--tp", "8", "--format", "csv"};
+    Arguments const eight = small_estimate + Arguments{"--axis", "gpus=8,16", "--tp", "8"};
     CsvTable const table = rows(eight + Arguments{"--columns", "peak_bytes"});
     CsvTable const whole = rows(eight + Arguments{"--columns", "memory.peak_bytes"});
     REQUIRE(table.records.size() == 2);
