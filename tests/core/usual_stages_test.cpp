@@ -98,7 +98,9 @@ TEST_CASE(
         CHECK(framework.usual.zero == (shards ? 3 : copies ? 0 : 1));
         CHECK((framework.usual.layers == LayerSpread::by_cost) == (framework.name == "nanotron"));
         bool const gathers = framework.name == "torchtitan" || framework.name == "maxtext";
-        CHECK(framework.usual.cp_mode == (gathers ? ContextParallel::all_gather : ContextParallel::ring));
+        CHECK(framework.usual.cp_mode == (gathers                         ? ContextParallel::all_gather
+                                          : framework.name == "deepspeed" ? ContextParallel::ulysses
+                                                                          : ContextParallel::ring));
         bool const plain = framework.name == "deepspeed" || framework.name == "nanotron";
         bool const none = copies || framework.name == "fsdp";
         CHECK(framework.usual.pipelines == (none                           ? Pipelines::none
