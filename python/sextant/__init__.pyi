@@ -151,9 +151,9 @@ class _Plan(Command):
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
-            cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, else ring)
+            cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall or deduplicated (once per domain, as DeepEP) (default: the faster, where the framework and the network have both and experts span domains)
-            expert_tp: tensor parallelism inside an expert (default: 1)
+            expert_tp: tensor parallelism inside an expert (default: 1, or tp where torchtitan and MaxText cut experts)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -242,6 +242,8 @@ class _Estimate(Command):
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
         explain: bool | None = None,
+        measured_time: Value | None = None,
+        measured_mfu: Value | None = None,
         config: File | None = None,
         progress: Callable[[str], Any] | None = None,
     ) -> EstimateReport:
@@ -272,7 +274,7 @@ class _Estimate(Command):
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
-            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, else ring)
+            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
@@ -296,6 +298,8 @@ class _Estimate(Command):
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
             explain: say what binds the plan, what would move it, and every assumed value
+            measured_time: how long a step of this plan took: how far the prediction is off, and what would explain it
+            measured_mfu: the same by the MFU that it reached, as MFU is counted here
             config: take options from this TOML file (gpus = 64); those given here win
         """
 
@@ -413,7 +417,7 @@ class _Simulate(Command):
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
-            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, else ring)
+            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
@@ -569,9 +573,9 @@ class _RunPlan(Command):
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
-            cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, else ring)
+            cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall or deduplicated (once per domain, as DeepEP) (default: the faster, where the framework and the network have both and experts span domains)
-            expert_tp: tensor parallelism inside an expert (default: 1)
+            expert_tp: tensor parallelism inside an expert (default: 1, or tp where torchtitan and MaxText cut experts)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -594,11 +598,11 @@ class _RunPlan(Command):
             days: budget: wall clock, on --gpus accelerators
             tokens: tokens to train on, such as 2e12 or 2T (default: what the law or the budget gives)
             params: a size without a shape, such as 70B: the shape is chosen
-            deadline: 30d or '700 h': the fewest accelerators that end in time, and with --gpus whether so many do (default without --gpus: 30d)
+            deadline: 30d, '6 weeks' or '700 h' (a bare number is days): the fewest accelerators that end in time, and with --gpus whether so many do (default without --gpus: 30d)
             law: scaling law by name ('sextant scaling laws') or a file of 'scaling fit' (default: chinchilla-huber)
             vocab: vocabulary of a shape that is chosen (default: 128256; 32000 below 1 B)
             mfu: also 6 N D at this utilisation (0.5 or 50%), and the difference term by term
-            curve: scaling curve over these numbers of accelerators (default with --deadline: 1 to 16384)
+            curve: scaling curve over these numbers of accelerators (default with --deadline: 1 to 16384; --format csv is then the curve)
             no_curve: no scaling curve
             pays_above: share of the first GPUs' work below which added ones do not pay (default: 50%)
             failures: none, or a record of failure rates ('sextant goodput' lists them)
@@ -1043,8 +1047,8 @@ class _ScalingPredict(Command):
             loss: a loss to reach: the tokens that it needs
             law: whose constants; several are compared, the first answers (see 'scaling laws')
             unique_tokens: tokens that differ, the rest being repetitions
-            experts: experts per layer: adds the laws of experts
-            granularity: width of a dense layer over that of an expert (default: 1)
+            experts: experts per layer (default: the model's): adds the laws of experts
+            granularity: width of a dense layer over that of an expert (default: the model's, or 1)
             total_params: all parameters, experts included
             bits: of weights, activations and cache in training (shape only)
             post_training_bits: weights rounded afterwards (shape only)
@@ -1145,7 +1149,7 @@ class _ServeEstimate(Command):
             moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
             redundant_experts: copies of experts beside these, so that --ep divides all together (default: 0)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
-            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by quantization_config of its config.json, else bf16)
+            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by its name, "...-AWQ", or quantization_config of its config.json, else bf16)
             kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, else bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
@@ -1245,7 +1249,7 @@ class _ServeSimulate(Command):
             moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
             redundant_experts: copies of experts beside these, so that --ep divides all together (default: 0)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
-            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by quantization_config of its config.json, else bf16)
+            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by its name, "...-AWQ", or quantization_config of its config.json, else bf16)
             kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, else bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
@@ -1365,7 +1369,7 @@ class _ServePlan(Command):
             weights: formats that may be chosen (default: as the checkpoint is, else bf16)
             kv_cache: formats of the cache that may be chosen (default: the checkpoint's, else bf16)
             max_error: largest rms output error a format may have, as a share (see serve quality; default: any)
-            price: US dollars per accelerator and hour, one or one per cluster (default: the profiles')
+            price: US dollars per accelerator and hour, one of all or one of each cluster (default: the profiles')
             memory_utilisation: share of memory the engine takes, as its own option counts (default: the engine's)
             context: longest request, prompt and answer, as the engine's maximum length (default: the model's)
             max_gpus: accelerators at most (default: 4096)
@@ -1584,9 +1588,9 @@ class _Rl(Command):
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
-            cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, else ring)
+            cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall or deduplicated (once per domain, as DeepEP) (default: the faster, where the framework and the network have both and experts span domains)
-            expert_tp: tensor parallelism inside an expert (default: 1)
+            expert_tp: tensor parallelism inside an expert (default: 1, or tp where torchtitan and MaxText cut experts)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -1652,7 +1656,7 @@ class _ExportServe(Command):
             moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
             redundant_experts: copies of experts beside these, so that --ep divides all together (default: 0)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
-            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by quantization_config of its config.json, else bf16)
+            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by its name, "...-AWQ", or quantization_config of its config.json, else bf16)
             kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, else bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration (of an attention group), prompt chunks included (default: 8192)
@@ -1771,7 +1775,7 @@ class _Export(Command):
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
-            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, else ring)
+            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
@@ -1794,14 +1798,14 @@ class _Export(Command):
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
-            plan: what 'sextant plan' or 'sextant estimate' wrote with --format json
+            plan: what 'sextant plan', 'estimate' or 'run-plan' wrote with --format json
             rank: which of its plans (default: 1, the best)
             format: megatron, deepspeed, torchtitan, torchtitan-0.3, fsdp2, nemo, maxtext, slurm, kubernetes, or all (default: the framework's)
             data: training data (default: a marked placeholder)
             tokenizer: tokenizer (default: a marked placeholder)
             checkpoints: folder of checkpoints (default: a marked placeholder)
             image: container image of the Kubernetes job (default: a marked placeholder)
-            steps: optimizer steps (default: 1000, a placeholder)
+            steps: optimizer steps (default: those of a run-plan file, else 1000, a placeholder)
             learning_rate: peak learning rate (default: 3e-4, a placeholder)
             gpus_per_node: accelerators of a node (default: a domain of up to 8, else 4)
             output: write all files into this folder (default: the main file to standard output)
@@ -1815,6 +1819,7 @@ class _Collective(Command):
         *,
         cluster: File | None = None,
         gpus: Value | None = None,
+        stride: Value | None = None,
         kind: Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive", "reduce"] | str | Sequence[str] | None = None,
         bytes: Value | None = None,
         algorithm: Value | None = None,
@@ -1828,6 +1833,7 @@ class _Collective(Command):
 
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators that take part, the first ones of the cluster
+            stride: every K-th accelerator, in K such groups at work at once on N x K: data parallelism beside tensor parallelism of K (default: 1)
             kind: all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-receive, or reduce, which is priced as a broadcast (default: all-reduce)
             bytes: buffer as nccl-tests counts it, without a unit in bytes; a list asks for each (default: 1 GiB)
             algorithm: one algorithm (default: all that do this kind)
@@ -1924,7 +1930,7 @@ class _Memory(Command):
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
-            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, else ring)
+            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
@@ -2026,7 +2032,7 @@ class _Flops(Command):
             offload: none, optimizer, activations or optimizer+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
-            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, else ring)
+            cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
@@ -2195,7 +2201,7 @@ class _CalibrateImport(Command):
             from_: the format, where it is not to be told from the file
             device: the accelerator, where the rows do not say it or say it wrong
             source: what stands in source_ref (default: the format and what the file says)
-            set: a cell of the rows of training steps or served loads that the log does not say, or says wrong, such as gpus_per_node=8; may be repeated
+            set: a cell of the rows of training steps or served loads that the log does not say, or says wrong, such as gpus_per_node=8, or collective, intra_link and inter_link of collectives; may be repeated
             config: take options from this TOML file (gpus = 64); those given here win
         """
 

@@ -46,6 +46,7 @@ class PlanReportCandidates(Report):
     plan: Final[PlanReportCandidatesPlan]
     report: Final[PlanReportCandidatesReport]
     why: Final[str]
+    not_expressed: Final[Rows[Any]]
     simulation: Final[PlanReportCandidatesSimulation]  # not in every report
 
 class PlanReportCandidatesPlan(Report):
@@ -486,7 +487,7 @@ class RunPlanReportCurvePoints(Report):
     marginal_efficiency: Final[float]  # not in every report
     dollars_per_halving: Final[float | None]  # not in every report
     dollars_per_day_saved: Final[float | None]  # not in every report
-    plan: Final[SimulateReportPlan]  # not in every report
+    plan: Final[RunPlanReportCurvePointsPlan]  # not in every report
     iteration_time_s: Final[float]  # not in every report
     iteration_time_low_s: Final[float]  # not in every report
     iteration_time_high_s: Final[float]  # not in every report
@@ -511,6 +512,31 @@ class RunPlanReportCurvePoints(Report):
     tokens_per_s_while_training: Final[float]  # not in every report
     energy: Final[RunPlanReportRunEnergy]  # not in every report
     goodput: Final[RunPlanReportRunGoodput]  # not in every report
+
+class RunPlanReportCurvePointsPlan(Report):
+    dp: Final[int]
+    tp: Final[int]
+    pp: Final[int]
+    cp: Final[int]
+    ep: Final[int]
+    expert_tp: Final[int]
+    vpp: Final[int]
+    micro_batch: Final[int]
+    schedule: Final[str]
+    zero: Final[int]
+    shard_group: Final[int]
+    recompute: Final[str]
+    recompute_layers: Final[int]
+    sequence_parallel: Final[bool]
+    cp_mode: Final[str]
+    moe_dispatcher: Final[str]
+    offload: Final[str]
+    attention: Final[str]
+    optimizer: Final[str]
+    precision: Final[str]
+    dropout: Final[bool]
+    fused_cross_entropy: Final[bool]
+    recompute_modules: Final[str]  # not in every report
 
 class RunPlanReportRounds(Report):
     flops: Final[float]
@@ -1393,6 +1419,8 @@ class ServePlanReportCandidatesSimulation(Report):
     ttft_p99_s: Final[float]
     tpot_p50_s: Final[float]
     tpot_p99_s: Final[float]
+    ttft_kept_s: Final[float]
+    tpot_kept_s: Final[float]
     output_tokens_per_s: Final[float]
 
 class ServePlanReportFrontier(Report):
@@ -1528,7 +1556,7 @@ class RlReportModesBest(Report):
     generation: Final[RlReportModesBestGeneration]
     weight_sync: Final[RlReportModesBestWeightSync]
     state_offloaded: Final[bool]
-    train_plan: Final[SimulateReportPlan]
+    train_plan: Final[RunPlanReportCurvePointsPlan]
     update_time_s: Final[float]
     mfu: Final[float]
     memory: Final[Rows[RlReportModesBestMemory]]
@@ -1639,6 +1667,7 @@ class RlReportModesSplitsTrainPlan(Report):
     precision: Final[str]
     dropout: Final[bool]
     fused_cross_entropy: Final[bool]
+    recompute_modules: Final[str]  # not in every report
     stage_layers: Final[Rows[int]]  # not in every report
 
 class RlReportSpeedUpOfAsynchrony(Report):
