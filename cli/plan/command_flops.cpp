@@ -3,6 +3,7 @@
 #include "cli/plan/flops_view.hpp"
 #include "core/spec/model_catalog.hpp"
 
+#include <fmt/format.h>
 #include <CLI/App.hpp>
 
 #include <memory>

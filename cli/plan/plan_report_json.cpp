@@ -5,6 +5,7 @@
 #include "core/spec/not_modelled.hpp"
 #include "planner/explain.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {

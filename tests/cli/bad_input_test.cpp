@@ -289,7 +289,8 @@ TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]")
     check_refused(plan + Arguments{"--tp", "16"}, "--tp", "'16'", "1, 2, 4, 8");
     check_refused(estimate + Arguments{"--dp", "3", "--global-batch", "16"}, "global batch 16", "3 * 1 = 3");
     check_refused(plan + Arguments{"--dp", "8", "--global-batch", "12"}, "batch", "without --dp");
-    check_refused(plan + Arguments{"--dp", "3"}, "do not multiply to the accelerators", "without --dp");
+    check_refused(plan + Arguments{"--dp", "3"}, "no degrees that megatron runs multiply to the accelerators",
+                  "without --dp");
     check_refused(estimate + Arguments{"--gpus", "12", "--tp", "8"}, "--gpus", "12", "8");
     check_refused(estimate + Arguments{"--gpus", "16", "--tp", "8", "--dp", "4"}, "--dp", "32", "16");
     check_refused(estimate + Arguments{"--pp", "64"}, "32 layers", "pp 64");

@@ -343,7 +343,11 @@ TEST_CASE("serve: dispatcher and copies of experts go from a plan to the engine'
     CHECK(estimate.at("plan").at("redundant_experts") == 32);
     CHECK_THAT(estimate.at("assumptions").dump(), contains("once per domain") && contains("1.03125 bytes"));
     check_refused(wide + Arguments{"--ep", "1", "--redundant-experts", "4"}, "--redundant-experts", "--ep");
-    check_refused(wide + Arguments{"--moe-dispatcher", "deepep"}, "deepep", "deduplicated");
+    check_refused(wide + Arguments{"--moe-dispatcher", "deepeq"}, "deepeq", "deduplicated");
+    // In DeepEP's own name it is the same.
+    Json const named =
+        report(wide + Arguments{"--ep", "36", "--redundant-experts", "32", "--moe-dispatcher", "deepep"});
+    CHECK(named.at("plan").at("moe_dispatcher") == "deduplicated");
     ScratchFolder const folder("experts");
     std::string const deployment = folder.file("deployment.json", run_sextant({"serve",
                                                                                "plan",
