@@ -60,7 +60,8 @@ std::string model_config_json(ModelSpec const& model);
 Table run_figures_table(RunPlanReport const& report);
 /// The scaling curve for programs: a row for each number of accelerators, in base units.
 Table curve_table(ScalingCurve const& curve);
-/// In CSV: the curve where that was asked for, with model, cluster, framework and workload in each row, else the figures.
+/// In CSV: the curve where that was asked for, with model, cluster, framework and workload in each row, else the
+/// figures.
 std::string run_plan_csv(RunPlanReport const& report, bool curve_asked);
 
 /// The scaling curve for people (`with units`), as the text report has it.

@@ -49,6 +49,7 @@ public:
 private:
     /// Of a Poisson number of prompts, those that one iteration does not take.
     double left_over(double mean) const {
+        if (steps_.most() > mean + 10 * std::sqrt(mean) + 20) return 0;  // hardly ever that many
         double weight = std::exp(-mean);
         double left = mean - steps_.most();
         for (double n = 0; n < steps_.most(); ++n) {

@@ -369,8 +369,9 @@ RandomPrompts random_prompts(IterationModel const& model, RequestShape const& re
     out.during = queue.own + (mix.chunks - 1) * full;
     double const count = request.output - 1;
     out.after = later_steps(queue, steps, mix, pool, count, arriving, planning);
-    if (ahead && stages == 1 && groups == 1 && mix.most >= 1)
-        out.after += short_answer(count) * (ahead_steps(queue, steps, mix, count, arriving) - out.after);
+    double const is_short = short_answer(count);
+    if (ahead && is_short > 0 && stages == 1 && groups == 1 && mix.most >= 1)
+        out.after += is_short * (ahead_steps(queue, steps, mix, count, arriving) - out.after);
     return out;
 }
 
