@@ -14,9 +14,9 @@ void put(std::string& bytes, std::string const& text) {
 }
 
 /// Reads what `put` wrote. @throws std::runtime_error past the end.
-class Bytes {
+class RowByteReader {
 public:
-    explicit Bytes(std::string_view bytes) : rest_(bytes) {}
+    explicit RowByteReader(std::string_view bytes) : rest_(bytes) {}
     std::uint64_t number() {
         std::uint64_t value = 0;
         std::memcpy(&value, take(sizeof value).data(), sizeof value);
@@ -56,7 +56,7 @@ bool take_row(std::string_view& bytes, SweepRow& row) {
     if (bytes.size() < sizeof length) return false;
     std::memcpy(&length, bytes.data(), sizeof length);
     if (bytes.size() - sizeof length < length) return false;
-    Bytes in(bytes.substr(sizeof length, length));
+    RowByteReader in(bytes.substr(sizeof length, length));
     row.point = static_cast<std::int64_t>(in.number());
     row.status = static_cast<PointStatus>(in.number());
     row.reason = in.text();

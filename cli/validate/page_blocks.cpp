@@ -12,14 +12,14 @@ namespace sextant::cli {
 namespace {
 
 /// Points of one chart: a browser draws these at once, and more of them only cover each other.
-constexpr std::size_t most_points = 6000;
+constexpr std::size_t most_drawn_points = 6000;
 constexpr std::size_t most_groups = 9;
 
 }  // namespace
 
 Chart against_measured(ValidationPoints::Figure const& figure, std::string title) {
     std::size_t const all = figure.size();
-    std::size_t const stride = (all + most_points - 1) / most_points;
+    std::size_t const stride = (all + most_drawn_points - 1) / most_drawn_points;
     PointChart chart{.series = {},
                      .x = {.title = fmt::format("measured {}, {}", figure.name, figure.unit),
                            .scale = ChartAxis::Scale::logarithmic},
