@@ -216,7 +216,8 @@ bool has_own_words(std::string_view name) {
 }
 
 std::string own_word(std::string_view name, std::string_view value) {
-    if (!has_own_words(name)) return std::string(value);
+    bool const is_file = value.find_first_of("./") != std::string_view::npos;
+    if (is_file || !has_own_words(name)) return std::string(value);
     std::string out;
     for (std::size_t begin = 0; begin <= value.size();) {
         std::size_t const end = std::min(value.find_first_of(",+", begin), value.size());

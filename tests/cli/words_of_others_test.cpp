@@ -43,6 +43,7 @@ TEST_CASE("words of others: a value in another program's spelling is the same qu
     CHECK(own_word("offload", "Optimizer+activations") == "optimizer+activations");
     CHECK(own_word("rollout-weights", "AWQ") == "int4-weights");
     CHECK(own_word("output", "My_File.TXT") == "My_File.TXT");
+    CHECK(own_word("schedule", "My_Schedule.csv") == "My_Schedule.csv");  // refused by its name
 }
 
 TEST_CASE("words of others: what is known and not modelled is no misspelling", "[cli]") {
