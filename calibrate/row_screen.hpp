@@ -19,6 +19,10 @@ inline bool is_far_off(double measured, double predicted) {
     return !(measured < far * predicted && predicted < far * measured);
 }
 
+/// Whether so many rows are far off that the table is of something else, or in other units: what remains of it when
+/// they are gone is not what was measured. A third of them (assumed).
+inline bool is_another_table(std::size_t far_off, std::size_t usable) { return 3 * far_off >= far_off + usable; }
+
 /// Drops rows whose `all_of` another row has too, and says how many.
 template <class Row, class AllOf>
 std::size_t drop_repeated(std::vector<Row>& rows, AllOf all_of) {

@@ -119,22 +119,20 @@ void drop_impossible(EngineRows& rows, ServingFitRequest const& request, SkipCou
     }
 }
 
-/// A table that is of something else, or in other units, is not what remains of it when the worst rows are gone.
-/// @throws InputError when a third of the figures are far off (assumed).
+/// @throws InputError when the table is of something else.
 void refuse_another_table(Engines const& engines, SkipCounts const& left_out) {
     auto const found = left_out.find(off_by_far);
     if (found == left_out.end()) return;
     std::size_t fitted = 0;
     for (auto const& [name, rows] : engines)
         fitted += rows.figures.size();
-    std::size_t const all = fitted + found->second;
-    if (3 * found->second < all) return;
+    if (!is_another_table(found->second, fitted)) return;
     throw InputError(
         "--serving: {} of {} figures are off by more than four times (ttft_ms and tpot_ms are in "
         "milliseconds, output_tokens_per_s is of all GPUs together and of output alone; else model, gpu, "
         "tp or concurrency are not those of the runs: 'sextant validate serving FILE --rows OUT.csv' shows "
         "each row)",
-        found->second, all);
+        found->second, fitted + found->second);
 }
 
 }  // namespace

@@ -143,11 +143,10 @@ private:
 
 constexpr char const* off_by_far = "off by more than four times from what the profile says (are its times in seconds?)";
 
-/// A table that is of something else, or in other units, is not what remains of it when the worst rows are gone.
-/// @throws InputError when a third of the rows are far off (assumed).
+/// @throws InputError when the table is of something else.
 void refuse_another_table(std::map<std::string, std::size_t> const& skipped, std::size_t usable) {
     auto const far = skipped.find(off_by_far);
-    if (far == skipped.end() || 3 * far->second < usable + far->second) return;
+    if (far == skipped.end() || !is_another_table(far->second, usable)) return;
     throw InputError(
         "--train: {} of {} rows are off by more than four times (iter_time_s is in seconds of a whole step, "
         "tokens_per_s of all GPUs together; else model, gpu, framework or the degrees are not those of the runs: "

@@ -4,35 +4,40 @@
 
 namespace sextant {
 
-Seconds forward_pass(ClosedForm& form, ParallelPlan const& plan) {
-    PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
+namespace {
+
+/// Microbatches behind one another: all but one take what the slowest stage does, one goes through all of them.
+/// @param of_stage time of one microbatch on a rank of these stages
+template <class TimeOfStage>
+Seconds through_stages(PipelineCost const& pipeline, TimeOfStage const& of_stage) {
     Seconds slowest;
     Seconds through;
     for (StageCost const& stage : pipeline.stages) {
-        Seconds const compute = stage.forward.total();
-        Seconds const forward =
-            compute + shown_gathers(stage.load, plan, compute, pipeline.data_parallel, form.timing());
-        slowest = std::max(slowest, forward);
-        through += static_cast<double>(stage.count) * forward;
+        Seconds const time = of_stage(stage);
+        slowest = std::max(slowest, time);
+        through += static_cast<double>(stage.count) * time;
     }
-    return static_cast<double>(pipeline.microbatches - 1) * slowest + through +
-           static_cast<double>(plan.pp - 1) * pipeline.transfer;
+    return static_cast<double>(pipeline.microbatches - 1) * slowest + through;
+}
+
+}  // namespace
+
+Seconds forward_pass(ClosedForm& form, ParallelPlan const& plan) {
+    PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
+    auto const forward = [&](StageCost const& stage) {
+        Seconds const compute = stage.forward.total();
+        return compute + shown_gathers(stage.load, plan, compute, pipeline.data_parallel, form.timing());
+    };
+    return through_stages(pipeline, forward) + static_cast<double>(plan.pp - 1) * pipeline.transfer;
 }
 
 PassTimes pass_times(ClosedForm& form, ParallelPlan const& plan) {
     PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
-    PassTimes slowest;
-    PassTimes through;
-    for (StageCost const& stage : pipeline.stages) {
-        Seconds const forward = stage.forward.total();
-        Seconds const training = forward + stage.rerun.total() + stage.backward.total();
-        auto const count = static_cast<double>(stage.count);
-        slowest = {.forward = std::max(slowest.forward, forward), .training = std::max(slowest.training, training)};
-        through = {.forward = through.forward + count * forward, .training = through.training + count * training};
-    }
-    auto const others = static_cast<double>(pipeline.microbatches - 1);
-    return {.forward = others * slowest.forward + through.forward,
-            .training = others * slowest.training + through.training};
+    auto const forward = [](StageCost const& stage) { return stage.forward.total(); };
+    auto const training = [](StageCost const& stage) {
+        return stage.forward.total() + stage.rerun.total() + stage.backward.total();
+    };
+    return {.forward = through_stages(pipeline, forward), .training = through_stages(pipeline, training)};
 }
 
 PassTimes spent_on_vocabulary(ClosedForm& form, ModelSpec const& model, Workload const& workload,
