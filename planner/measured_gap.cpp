@@ -2,9 +2,10 @@
 
 #include "core/graph/plan_check.hpp"
 #include "core/quantity_text.hpp"
-#include "core/spec/schedule_traits.hpp"
+#include "planner/settings_advice.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -68,49 +69,29 @@ std::optional<double> factor_for(Seconds measured, double from, double to, std::
     return std::sqrt(from * to);
 }
 
-/// A setting that a run may have had in place of the plan's.
-struct OtherSetting {
-    std::string option;
-    ParallelPlan plan;
-};
-
-std::vector<OtherSetting> other_settings(ParallelPlan const& plan) {
-    std::vector<OtherSetting> out;
-    auto const add = [&](std::string option, auto change) {
-        ParallelPlan other = plan;
-        change(other);
-        out.push_back({std::move(option), std::move(other)});
-    };
-    auto const recompute = [&](Recompute policy) {
-        if (plan.recompute == policy && (policy != Recompute::full || plan.recompute_layers == 0)) return;
-        add(fmt::format("--recompute {}", name_of(policy)), [&](ParallelPlan& p) {
-            p.recompute = policy;
-            p.recompute_layers = 0;
-            p.kept_activations = {};
-            if (policy == Recompute::selective) p.recompute_modules = attention_core;
-        });
-    };
+/// Plans that a run may have had in place of this one, each with one setting of another value.
+std::vector<ParallelPlan> other_settings(ParallelPlan const& plan) {
+    std::vector<ParallelPlan> out;
+    auto const add = [&](auto change) { change(out.emplace_back(plan)); };
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full})
-        recompute(policy);
+        if (plan.recompute != policy || (policy == Recompute::full && plan.recompute_layers > 0))
+            add([&](ParallelPlan& p) { set_recompute(p, policy, 0); });
     for (AttentionKernel const kernel : {AttentionKernel::flash, AttentionKernel::unfused, AttentionKernel::eager})
-        if (kernel != plan.attention)
-            add(fmt::format("--attention {}", name_of(kernel)), [&](ParallelPlan& p) { p.attention = kernel; });
-    if (plan.tp > 1) {
-        bool const on = plan.sequence_parallel == Switch::on;
-        add(on ? "--no-sequence-parallel" : "--sequence-parallel",
-            [&](ParallelPlan& p) { p.sequence_parallel = on ? Switch::off : Switch::on; });
-    }
+        if (kernel != plan.attention) add([&](ParallelPlan& p) { p.attention = kernel; });
+    if (plan.tp > 1)
+        add([&](ParallelPlan& p) {
+            p.sequence_parallel = plan.sequence_parallel == Switch::on ? Switch::off : Switch::on;
+        });
     for (int const zero : {0, 1, 2, 3})
-        if (plan.dp > 1 && zero != plan.zero)
-            add(fmt::format("--zero {}", zero), [&](ParallelPlan& p) { p.zero = zero; });
+        if (plan.dp > 1 && zero != plan.zero) add([&](ParallelPlan& p) { p.zero = zero; });
     if (plan.vpp > 1 && plan.schedule == Schedule::interleaved)
-        add("--vpp 1", [&](ParallelPlan& p) {
+        add([](ParallelPlan& p) {
             p.vpp = 1;
             p.schedule = Schedule::one_f_one_b;
             p.stage_layers.clear();
         });
-    if (plan.micro_batch > 1) add("--micro-batch 1", [&](ParallelPlan& p) { p.micro_batch = 1; });
-    if (plan.dropout == Switch::off) add("--dropout", [](ParallelPlan& p) { p.dropout = Switch::on; });
+    if (plan.micro_batch > 1) add([](ParallelPlan& p) { p.micro_batch = 1; });
+    if (plan.dropout == Switch::off) add([](ParallelPlan& p) { p.dropout = Switch::on; });
     return out;
 }
 
@@ -177,9 +158,10 @@ void add_settings(std::vector<std::string>& out, StepReport const& report, Close
         found.emplace_back(std::abs(1 - part), fmt::format("{} it would take {} ({:.0f} % of the difference)", with,
                                                            human(time), 100 * part));
     };
-    for (OtherSetting const& other : other_settings(report.plan)) {
-        if (find_problem(form.model(), other.plan, form.workload()) || !zero_suits_pipeline(other.plan)) continue;
-        offer("with " + other.option, form.evaluate(other.plan, PipelineMethod::walk).time);
+    for (ParallelPlan const& other : other_settings(report.plan)) {
+        if (find_problem(form.model(), other, form.workload()) || !zero_suits_pipeline(other)) continue;
+        offer(fmt::format("with {}", fmt::join(options_between(report.plan, other), " ")),
+              form.evaluate(other, PipelineMethod::walk).time);
     }
     offer("with no communication beside compute", OtherConditions(report, form).without_overlap());
     std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });

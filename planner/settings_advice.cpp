@@ -12,6 +12,32 @@
 #include <vector>
 
 namespace sextant {
+
+void set_recompute(ParallelPlan& plan, Recompute policy, std::int64_t layers) {
+    plan.recompute = policy;
+    plan.recompute_layers = layers;
+    plan.recompute_modules = attention_core;
+    plan.kept_activations = {};
+}
+
+std::vector<std::string> options_between(ParallelPlan const& from, ParallelPlan const& to) {
+    std::vector<std::string> options;
+    if (to.micro_batch != from.micro_batch) options.push_back(fmt::format("--micro-batch {}", to.micro_batch));
+    if (to.recompute != from.recompute || to.recompute_layers != from.recompute_layers) {
+        options.push_back(fmt::format("--recompute {}", name_of(to.recompute)));
+        if (to.recompute_layers > 0) options.back() += fmt::format(" --recompute-layers {}", to.recompute_layers);
+    }
+    if (to.loss_chunks != from.loss_chunks) options.push_back(fmt::format("--loss-chunks {}", to.loss_chunks));
+    if (to.fused_cross_entropy != from.fused_cross_entropy) options.emplace_back("--fused-cross-entropy");
+    if (to.zero != from.zero) options.push_back(fmt::format("--zero {}", to.zero));
+    if (to.sequence_parallel != from.sequence_parallel)
+        options.emplace_back(to.sequence_parallel == Switch::on ? "--sequence-parallel" : "--no-sequence-parallel");
+    if (to.attention != from.attention) options.push_back(fmt::format("--attention {}", name_of(to.attention)));
+    if (to.vpp != from.vpp) options.push_back(fmt::format("--vpp {}", to.vpp));
+    if (to.dropout != from.dropout) options.emplace_back("--dropout");
+    return options;
+}
+
 namespace {
 
 struct ChangedSettings {
@@ -19,14 +45,6 @@ struct ChangedSettings {
     StepEstimate estimate;
     std::vector<std::string> options;
 };
-
-/// Only full recompute can be of some layers.
-void set_recompute(ParallelPlan& plan, Recompute policy, std::int64_t layers) {
-    plan.recompute = policy;
-    plan.recompute_layers = layers;
-    plan.recompute_modules = attention_core;
-    plan.kept_activations = {};
-}
 
 std::vector<ParallelPlan> recompute_variants(ParallelPlan const& plan, ClosedForm const& form) {
     std::vector<ParallelPlan> out{plan};
@@ -76,21 +94,6 @@ std::vector<ParallelPlan> settings_variants(ParallelPlan const& plan, ClosedForm
                     out.push_back(other);
                 }
     return out;
-}
-
-/// An option for each setting that is another.
-std::vector<std::string> options_between(ParallelPlan const& from, ParallelPlan const& to) {
-    std::vector<std::string> options;
-    if (to.micro_batch != from.micro_batch) options.push_back(fmt::format("--micro-batch {}", to.micro_batch));
-    if (to.recompute != from.recompute || to.recompute_layers != from.recompute_layers) {
-        options.push_back(fmt::format("--recompute {}", name_of(to.recompute)));
-        if (to.recompute_layers > 0) options.back() += fmt::format(" --recompute-layers {}", to.recompute_layers);
-    }
-    if (to.loss_chunks != from.loss_chunks) options.push_back(fmt::format("--loss-chunks {}", to.loss_chunks));
-    if (to.fused_cross_entropy != from.fused_cross_entropy) options.emplace_back("--fused-cross-entropy");
-    if (to.zero != from.zero) options.push_back(fmt::format("--zero {}", to.zero));
-    if (to.sequence_parallel != from.sequence_parallel) options.emplace_back("--sequence-parallel");
-    return options;
 }
 
 }  // namespace

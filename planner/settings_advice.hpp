@@ -2,10 +2,17 @@
 
 #include "planner/report.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sextant {
+
+/// Another recompute policy, of what it usually is of; only `full` can be of some layers (0: all).
+void set_recompute(ParallelPlan& plan, Recompute policy, std::int64_t layers);
+/// "--recompute none", "--zero 1": an option for each setting in which plans of one layout differ.
+std::vector<std::string> options_between(ParallelPlan const& from, ParallelPlan const& to);
 
 /// Settings of a plan that its degrees leave open, others than it has.
 struct SettingsAdvice {
