@@ -29,11 +29,14 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/rtx-a6000.json
   hardware_profiles/accelerators/rtx-3060.json
   hardware_profiles/accelerators/rtx-3080.json
+  hardware_profiles/accelerators/rtx-3070.json
   hardware_profiles/accelerators/rtx-3080-ti.json
   hardware_profiles/accelerators/rtx-3090.json
   hardware_profiles/accelerators/rtx-3090-ti.json
   hardware_profiles/accelerators/h100-sxm.json
   hardware_profiles/accelerators/h100-sxm-96gb.json
+  hardware_profiles/accelerators/h100-sxm-94gb.json
+  hardware_profiles/accelerators/h100-sxm-64gb.json
   hardware_profiles/accelerators/h100-pcie.json
   hardware_profiles/accelerators/h100-nvl.json
   hardware_profiles/accelerators/h800-sxm.json
@@ -55,18 +58,23 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/l20.json
   hardware_profiles/accelerators/rtx-6000-ada.json
   hardware_profiles/accelerators/rtx-5000-ada.json
+  hardware_profiles/accelerators/rtx-4000-ada.json
   hardware_profiles/accelerators/rtx-4080.json
   hardware_profiles/accelerators/rtx-4070-ti-super.json
+  hardware_profiles/accelerators/rtx-4070.json
   hardware_profiles/accelerators/rtx-4080-super.json
   hardware_profiles/accelerators/rtx-4090.json
   hardware_profiles/accelerators/rtx-4090d.json
   hardware_profiles/accelerators/rtx-5080.json
   hardware_profiles/accelerators/rtx-5070-ti.json
+  hardware_profiles/accelerators/rtx-5060-ti.json
+  hardware_profiles/accelerators/rtx-5070.json
   hardware_profiles/accelerators/rtx-5090.json
   hardware_profiles/accelerators/rtx-pro-6000.json
   hardware_profiles/accelerators/rtx-pro-6000d.json
   hardware_profiles/accelerators/rtx-pro-6000-workstation.json
   hardware_profiles/accelerators/rtx-pro-6000-max-q.json
+  hardware_profiles/accelerators/rtx-pro-5000.json
   hardware_profiles/accelerators/gb10.json
   hardware_profiles/accelerators/mi100.json
   hardware_profiles/accelerators/mi250x-gcd.json
@@ -101,9 +109,11 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/leonardo.json
   hardware_profiles/clusters/juwels-booster.json
   hardware_profiles/clusters/perlmutter.json
+  hardware_profiles/clusters/polaris.json
   hardware_profiles/clusters/a100-roce-400.json
   hardware_profiles/clusters/aws-p4d.json
   hardware_profiles/clusters/gcp-a2-high.json
+  hardware_profiles/clusters/gcp-a2-mega.json
   hardware_profiles/clusters/gcp-a2-ultra.json
   hardware_profiles/clusters/aws-p4de.json
   hardware_profiles/clusters/a100-pcie.json
@@ -112,8 +122,11 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a800.json
   hardware_profiles/clusters/a800-infiniband.json
   hardware_profiles/clusters/a800-pcie.json
+  hardware_profiles/clusters/a800-pcie-bridged.json
   hardware_profiles/clusters/h100-sxm.json
   hardware_profiles/clusters/h100-sxm-quad.json
+  hardware_profiles/clusters/tsubame4.json
+  hardware_profiles/clusters/marenostrum5.json
   hardware_profiles/clusters/h100-roce.json
   hardware_profiles/clusters/h100-96gb-roce.json
   hardware_profiles/clusters/aws-p5.json
@@ -125,15 +138,19 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/h800.json
   hardware_profiles/clusters/h800-roce.json
   hardware_profiles/clusters/h800-pcie.json
+  hardware_profiles/clusters/h800-pcie-bridged.json
   hardware_profiles/clusters/h20.json
   hardware_profiles/clusters/h20-roce.json
   hardware_profiles/clusters/h20-141gb.json
   hardware_profiles/clusters/h200-sxm.json
   hardware_profiles/clusters/h200-roce.json
+  hardware_profiles/clusters/abci3.json
   hardware_profiles/clusters/aws-p5en.json
   hardware_profiles/clusters/h200-nvl.json
   hardware_profiles/clusters/gh200.json
   hardware_profiles/clusters/gh200-single.json
+  hardware_profiles/clusters/vista.json
+  hardware_profiles/clusters/miyabi.json
   hardware_profiles/clusters/jupiter.json
   hardware_profiles/clusters/gh200-144gb.json
   hardware_profiles/clusters/b100-sxm.json
@@ -172,14 +189,17 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a2-pcie.json
   hardware_profiles/clusters/a10g-pcie.json
   hardware_profiles/clusters/a30-pcie.json
+  hardware_profiles/clusters/a30-bridged.json
   hardware_profiles/clusters/a40-pcie.json
   hardware_profiles/clusters/a40-bridged.json
   hardware_profiles/clusters/rtx-a5000-pcie.json
+  hardware_profiles/clusters/rtx-a5000-bridged.json
   hardware_profiles/clusters/rtx-a4000-pcie.json
   hardware_profiles/clusters/rtx-a6000-pcie.json
   hardware_profiles/clusters/rtx-a6000-bridged.json
   hardware_profiles/clusters/rtx-3060-box.json
   hardware_profiles/clusters/rtx-3080-box.json
+  hardware_profiles/clusters/rtx-3070-box.json
   hardware_profiles/clusters/rtx-3080-ti-box.json
   hardware_profiles/clusters/rtx-3090-box.json
   hardware_profiles/clusters/rtx-3090-bridged.json
@@ -192,19 +212,26 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/l20-pcie.json
   hardware_profiles/clusters/rtx-6000-ada-pcie.json
   hardware_profiles/clusters/rtx-5000-ada-pcie.json
+  hardware_profiles/clusters/rtx-4000-ada-pcie.json
   hardware_profiles/clusters/l4-pcie.json
+  hardware_profiles/clusters/aws-g6.json
   hardware_profiles/clusters/rtx-4080-box.json
   hardware_profiles/clusters/rtx-4070-ti-super-box.json
+  hardware_profiles/clusters/rtx-4070-box.json
   hardware_profiles/clusters/rtx-4080-super-box.json
   hardware_profiles/clusters/rtx-4090-box.json
   hardware_profiles/clusters/rtx-4090d-box.json
   hardware_profiles/clusters/rtx-5080-box.json
   hardware_profiles/clusters/rtx-5070-ti-box.json
+  hardware_profiles/clusters/rtx-5060-ti-box.json
+  hardware_profiles/clusters/rtx-5070-box.json
   hardware_profiles/clusters/rtx-5090-box.json
   hardware_profiles/clusters/rtx-pro-6000-pcie.json
+  hardware_profiles/clusters/aws-g7e.json
   hardware_profiles/clusters/rtx-pro-6000d-pcie.json
   hardware_profiles/clusters/rtx-pro-6000-workstation-box.json
   hardware_profiles/clusters/rtx-pro-6000-max-q-box.json
+  hardware_profiles/clusters/rtx-pro-5000-box.json
   hardware_profiles/clusters/dgx-spark.json
   hardware_profiles/clusters/mi100-pcie.json
   hardware_profiles/clusters/mi250x.json

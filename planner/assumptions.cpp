@@ -2,14 +2,20 @@
 
 #include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/doubtful_values.hpp"
 #include "core/spec/framework_fields.hpp"
-#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "cost_models/block_price.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/expert_overlap.hpp"
 #include "planner/left_out.hpp"
 
 #include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -108,6 +114,23 @@ void add_schedule(std::vector<std::string>& lines, Schedule schedule) {
                         "which it does not slow down");
 }
 
+/// Groups that some domain's end would cut, if ranks were dealt out without a gap.
+void add_cut_groups(std::vector<std::string>& lines, ClusterSpec const& cluster, ParallelPlan const& plan) {
+    std::int64_t const domain = cluster.domain_size;
+    if (plan.world_size() <= domain || cluster.scale_up.kind == ScaleUpKind::torus) return;
+    constexpr std::array groups{std::pair{"tp", GroupKind::tensor}, std::pair{"cp", GroupKind::context},
+                                std::pair{"ep", GroupKind::expert}};
+    for (auto const& [name, kind] : groups) {
+        GroupPlacement const group = place(kind, plan, cluster);
+        std::int64_t const span = group.size * group.stride;
+        if (group.size <= 1 || group.domains > 1 || domain % span == 0) continue;
+        lines.push_back(fmt::format(
+            "{} groups of {}: priced as if none lay over two domains of {}: {} of each are used, the others idle and "
+            "not paid",
+            name, group.size, domain, domain / span * span));
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec const& cluster,
@@ -132,9 +155,10 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     if (framework.releases && tells_releases_apart(timing))
         lines.push_back(fmt::format("framework {}: as of release {} ({})", framework.name,
                                     name_of(framework.releases->at), other_releases(framework)));
-    if (std::string note = namesake_note(cluster.accelerator); !note.empty())
-        lines.insert(lines.begin(), std::move(note));
+    std::vector<std::string> notes = notes_on_profile(cluster);
+    lines.insert(lines.begin(), std::move_iterator(notes.begin()), std::move_iterator(notes.end()));
     if (std::string remark = left_out_remark(model); !remark.empty()) lines.insert(lines.begin(), std::move(remark));
+    add_cut_groups(lines, cluster, plan);
     if (plan.offload != Offload::none)
         lines.emplace_back(
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; of measured steps "

@@ -2,6 +2,7 @@
 #include "cli/inventory/hardware_view.hpp"
 #include "core/json/object_reader.hpp"
 #include "core/nearest.hpp"
+#include "core/spec/doubtful_values.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
 #include "core/spec/profile_change.hpp"
@@ -56,6 +57,13 @@ HardwareSelection select(std::string const& name) {
                      did_you_mean(name, names));
 }
 
+/// What to check of a file of one's own.
+std::vector<std::string> notes_on(HardwareSelection const& selection) {
+    if (selection.cluster) return notes_on_profile(*selection.cluster);
+    if (selection.accelerator) return doubtful_values(*selection.accelerator);
+    return {};
+}
+
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
     add_output_options(app, options->output);
@@ -74,8 +82,14 @@ Action describe(CLI::App& app, CommandContext& context) {
     show->footer("Examples:\n  sextant hardware show gb200-nvl72\n  sextant hardware show 'NVIDIA A100-SXM4-80GB'\n");
     return [options, show, &context] {
         auto const format = options->output.format();
-        deliver(options->output, context,
-                show->parsed() ? hardware_details(select(options->name), format) : hardware_list(format));
+        if (!show->parsed()) {
+            deliver(options->output, context, hardware_list(format));
+            return exit_code::done;
+        }
+        HardwareSelection const selection = select(options->name);
+        deliver(options->output, context, hardware_details(selection, format));
+        for (std::string const& note : notes_on(selection))
+            context.err << "sextant: hardware show: " << note << "\n";
         return exit_code::done;
     };
 }

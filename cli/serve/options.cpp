@@ -1,10 +1,10 @@
 #include "cli/serve/options.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/doubtful_values.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
-#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "cost_models/serving/expert_exchange.hpp"
 #include "cost_models/serving/memory_share.hpp"
@@ -187,7 +187,8 @@ std::string missing_cache(EngineProfile const& engine, CacheFormat cache) {
 
 std::vector<std::string> serving_assumptions(ServingCase const& what) {
     std::vector<std::string> out = what.format_notes;
-    if (std::string note = namesake_note(what.cluster.accelerator); !note.empty()) out.push_back(std::move(note));
+    for (std::string& note : notes_on_profile(what.cluster))
+        out.push_back(std::move(note));
     if (std::string remark = left_out_remark(what.model); !remark.empty()) out.push_back(std::move(remark));
     EngineProfile const& e = what.engine;
     std::string names;

@@ -33,7 +33,7 @@ void attach_networks(ClusterSpec& cluster, std::vector<NetworkCalibration> own, 
         throw InputError("{}: fitted constants of collectives are for switches, meshes and PCIe ({} is a torus)", where,
                          cluster.name);
     std::size_t const files = own.size();
-    auto const shipped = network_calibrations_for(cluster);
+    auto const shipped = network_calibrations_for_own(cluster);
     own.insert(own.end(), shipped.begin(), shipped.end());
     apply_network_calibrations(cluster, own);
     for (std::size_t i = 0; i < files; ++i)

@@ -1,9 +1,11 @@
 #include "core/spec/hardware_catalog.hpp"
 
 #include "core/embedded_text.hpp"
+#include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/device_name.hpp"
 #include "core/spec/hardware_json.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/profile_change.hpp"
 #include "core/text.hpp"
 
@@ -139,6 +141,34 @@ ClusterSpec with_network_model(ClusterSpec cluster) {
     return cluster;
 }
 
+/// In which of its networks a cluster is not the shipped one of its name.
+struct OtherNetworks {
+    bool up = false;
+    bool out = false;
+    std::string here{};  ///< both in words
+    std::string there{};
+};
+
+OtherNetworks networks_unlike_shipped(ClusterSpec const& own) {
+    static ReadOnce<ClusterSpec> shipped(embedded_clusters(), cluster_folder, read_cluster);
+    auto const known = shipped.find(own.name);
+    if (!known) return {};
+    OtherNetworks out;
+    out.up = own.scale_up.kind != known->scale_up.kind || own.accelerator.generation != known->accelerator.generation;
+    out.out = own.scale_out && known->scale_out && own.scale_out->kind != known->scale_out->kind;
+    auto const words = [&](ClusterSpec const& cluster) {
+        std::vector<std::string> parts;
+        if (out.up)
+            parts.push_back(
+                fmt::format("{} links of {}", name_of(cluster.scale_up.kind), cluster.accelerator.generation));
+        if (out.out) parts.push_back(cluster.scale_out->kind);
+        return join(parts, " and ");
+    };
+    out.here = words(own);
+    out.there = words(*known);
+    return out;
+}
+
 ClusterSpec read_whole_cluster(ObjectReader in) { return with_network_model(read_cluster(std::move(in))); }
 
 ClusterSpec cluster_in_file(std::string const& file) {
@@ -150,7 +180,9 @@ ClusterSpec cluster_in_file(std::string const& file) {
             "\"name\": \"mine\", \"accelerator\": \"{0}\", \"domain_size\": 8, \"scale_up\": {{\"kind\": \"switched\", "
             "\"bandwidth\": \"450 GB/s\"}}, \"host_memory\": \"256 GB\"}}; see docs/formats.md)",
             file);
-    return read_whole_cluster(ObjectReader(document));
+    ClusterSpec cluster = read_cluster(ObjectReader(document));
+    apply_network_calibrations(cluster, network_calibrations_for_own(cluster));
+    return cluster;
 }
 
 ClusterSpec unchanged_cluster(std::string const& name, std::string_view where) {
@@ -215,6 +247,31 @@ std::vector<NetworkCalibration> network_calibrations_for(ClusterSpec const& clus
         return names(text) ||
                std::any_of(kinds.begin(), kinds.end(), [&](std::string const& kind) { return says(text, kind); });
     });
+}
+
+std::vector<NetworkCalibration> network_calibrations_for_own(ClusterSpec const& cluster) {
+    OtherNetworks const other = networks_unlike_shipped(cluster);
+    if (!other.up && !other.out) return network_calibrations_for(cluster);
+    std::vector<NetworkCalibration> out = all_network_calibrations();
+    auto const names = [&](auto const& section) { return section && is_one_of(section->scope.clusters, cluster.name); };
+    std::erase_if(out, [&](NetworkCalibration const& c) {
+        return (other.up && names(c.scale_up)) || (other.out && names(c.scale_out));
+    });
+    return out;
+}
+
+std::vector<std::string> namesake_notes(ClusterSpec const& cluster) {
+    std::vector<std::string> out;
+    if (std::string note = namesake_note(cluster.accelerator); !note.empty()) out.push_back(std::move(note));
+    OtherNetworks const other = networks_unlike_shipped(cluster);
+    if (!other.up && !other.out) return out;
+    out.push_back(fmt::format(
+        "networks of {}: the file has {}, the shipped cluster of that name {}, so they get the constants of their "
+        "class "
+        "(another name spares this note; 'sextant calibrate fit --collectives ROWS.csv --cluster FILE.json --out "
+        "mine.json' fits its own)",
+        cluster.name, other.here, other.there));
+    return out;
 }
 
 AcceleratorProfile const* known_accelerator(std::string_view name) { return entry_called(all_accelerators(), name); }

@@ -6,6 +6,7 @@
 #include "core/spec/network_calibration.hpp"
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,11 @@ std::vector<NetworkCalibration> const& all_network_calibrations();
 /// Those that may be for this cluster: the ones that say its name and, unless these have constants of each of its
 /// networks, classes of its kinds. `apply_network_calibrations` chooses among them as among all. No other file is read.
 std::vector<NetworkCalibration> network_calibrations_for(ClusterSpec const& cluster);
+/// The same for a cluster of a user's file, which may bear a shipped name: constants of the shipped cluster only for
+/// networks of its kind (and, inside a domain, its generation of accelerators), else those of the class.
+std::vector<NetworkCalibration> network_calibrations_for_own(ClusterSpec const& cluster);
+/// Sentences on the device and the networks of a user's file that bear a shipped name and are not those.
+std::vector<std::string> namesake_notes(ClusterSpec const& cluster);
 
 /// The entry of this name or alias in the lists above, or null.
 AcceleratorProfile const* known_accelerator(std::string_view name);
