@@ -1,0 +1,214 @@
+// What training programs print of their steps and little else: the time or the rate of a step, at times the batch and
+// the memory. The plan, the model and the device are the user's to say. Each start is a row of training steps.
+#include "calibrate/import/cell_row.hpp"
+#include "calibrate/import/importer.hpp"
+#include "calibrate/import/iteration_times.hpp"
+#include "calibrate/import/log_line.hpp"
+#include "core/error.hpp"
+#include "core/words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+namespace {
+
+enum class StepFigure : std::uint8_t { seconds, milliseconds, tokens_per_device, samples };
+
+/// How one program writes a step. Words end where their number begins, but for signs between them.
+struct StepDialect {
+    char const* framework;
+    char const* figure_words;
+    StepFigure figure;
+    char const* step_words;
+    char const* batch_words = nullptr;   ///< sequences of the step; null: never said
+    char const* memory_words = nullptr;  ///< the largest so far; null: never said
+    double memory_unit = 1e9;            ///< bytes
+    char const* ranks_words = nullptr;   ///< how many accelerators there are; null: never said
+};
+
+constexpr double gib = 0x1p30;
+
+constexpr std::array dialects{
+    StepDialect{.framework = "NeMo",
+                .figure_words = "train_step_timing in s",
+                .figure = StepFigure::seconds,
+                .step_words = "global_step",
+                .batch_words = "global_batch_size"},
+    StepDialect{.framework = "nanotron",
+                .figure_words = "elapsed_time_per_iteration_ms",
+                .figure = StepFigure::milliseconds,
+                .step_words = "iteration",
+                .batch_words = "global_batch_size"},
+    StepDialect{.framework = "MaxText",
+                .figure_words = "Tokens/s/device",
+                .figure = StepFigure::tokens_per_device,
+                .step_words = "completed step",
+                .ranks_words = "Num_devices"},
+    StepDialect{.framework = "llm-foundry",
+                .figure_words = "throughput/device/tokens_per_sec",
+                .figure = StepFigure::tokens_per_device,
+                .step_words = "[batch",
+                .memory_words = "memory/peak_reserved_mem"},
+    StepDialect{.framework = "DeepSpeed",
+                .figure_words = "CurrSamplesPerSec",
+                .figure = StepFigure::samples,
+                .step_words = "global_step",
+                .memory_words = "MaxMemAllocated",
+                .memory_unit = gib},
+};
+
+/// The number behind these words and the signs between: "'words': 1.20", "words=1,024", "words: 1.2K". A letter behind
+/// it is a power of 1000, as nanotron shortens its figures.
+std::optional<double> figure_behind(std::string_view line, char const* words) {
+    if (words == nullptr) return std::nullopt;
+    auto const at = line.find(words);
+    if (at == std::string_view::npos) return std::nullopt;
+    std::string_view rest = line.substr(at + std::string_view(words).size());
+    auto const begin = rest.find_first_not_of("'\"]:= \t");
+    if (begin == std::string_view::npos || begin == 0) return std::nullopt;
+    rest = rest.substr(begin);
+    std::string digits;
+    std::size_t used = 0;
+    for (; used < rest.size() && (is_digit(rest[used]) || rest[used] == '.' || rest[used] == ','); ++used)
+        if (rest[used] != ',') digits += rest[used];
+    while (digits.ends_with('.'))
+        digits.pop_back();
+    double value = 0;
+    constexpr double most = 1e15;
+    if (!is_number(digits, value) || value > most) return std::nullopt;
+    constexpr std::string_view thousands = "KMGT";
+    bool const is_short = used < rest.size() && (used + 1 == rest.size() || rest[used + 1] == ' ');
+    if (auto const power = is_short ? thousands.find(rest[used]) : std::string_view::npos; power != thousands.npos)
+        for (std::size_t i = 0; i <= power; ++i)
+            value *= 1000;
+    return value;
+}
+
+bool is_shortened(std::string_view line, char const* words) {
+    auto const at = line.find(words);
+    std::string_view const rest = line.substr(at + std::string_view(words).size());
+    return rest.substr(0, rest.find('|')).find_first_of("KMGT") != std::string_view::npos;
+}
+
+struct StepRun {
+    std::vector<LoggedIterations> steps;
+    double memory = 0;  ///< GB
+};
+
+struct StepLog {
+    StepDialect const* dialect = nullptr;
+    std::vector<StepRun> runs = std::vector<StepRun>(1);
+    std::int64_t ranks = 0;
+    std::int64_t step = 0;  ///< that the figures of the lines that follow are of
+};
+
+/// Composer writes its figures on lines of their own, behind one that says the batch; the others write one line.
+void add_step_line(std::string_view line, StepLog& log) {
+    StepDialect const& d = *log.dialect;
+    if (auto const ranks = figure_behind(line, d.ranks_words)) log.ranks = static_cast<std::int64_t>(*ranks);
+    if (auto const step = figure_behind(line, d.step_words)) log.step = static_cast<std::int64_t>(*step);
+    if (auto const memory = figure_behind(line, d.memory_words))
+        log.runs.back().memory = std::max(log.runs.back().memory, *memory * d.memory_unit / 1e9);
+    auto const figure = figure_behind(line, d.figure_words);
+    if (!figure || !(*figure > 0)) return;
+    auto const& so_far = log.runs.back().steps;
+    if (!so_far.empty() && log.step == so_far.back().last) return;  // another rank's
+    if (!so_far.empty() && log.step < so_far.back().last) log.runs.emplace_back();
+    auto& steps = log.runs.back().steps;
+    std::int64_t const before = steps.empty() ? 0 : steps.back().last;
+    LoggedIterations logged{.last = log.step, .count = std::max<std::int64_t>(1, log.step - before), .figure = *figure};
+    if (auto const batch = figure_behind(line, d.batch_words); batch && !is_shortened(line, d.batch_words))
+        logged.batch = static_cast<std::int64_t>(*batch);
+    steps.push_back(logged);
+}
+
+bool is_written_in(std::string_view text, StepDialect const& dialect) {
+    auto const at = text.find(dialect.figure_words);
+    if (at == std::string_view::npos) return false;
+    std::string_view const rest = text.substr(at);
+    return figure_behind(rest.substr(0, rest.find('\n')), dialect.figure_words).has_value();
+}
+
+bool recognises_step_log(std::string_view text) {
+    if (text.find_first_not_of(" \t\r\n") == text.find('{')) return false;  // JSON, of another program's
+    return std::any_of(dialects.begin(), dialects.end(),
+                       [&](StepDialect const& dialect) { return is_written_in(text, dialect); });
+}
+
+/// Sequences of a step: what the log says last, else what the user does.
+double batch_of(StepRun const& run, ImportRequest const& request) {
+    if (run.steps.back().batch > 0) return static_cast<double>(run.steps.back().batch);
+    auto const said = request.cells.find("global_batch_seqs");
+    double batch = 0;
+    if (said != request.cells.end() && is_number(said->second, batch)) return batch;
+    throw RowSkip("the log does not say global_batch_seqs (give it: --set global_batch_seqs=VALUE)");
+}
+
+CellRow row_of_steps(StepLog const& log, StepRun const& run, ImportRequest const& request) {
+    CellRow row;
+    StepDialect const& d = *log.dialect;
+    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
+    put(row, "source_ref", source_of(request, fmt::format("{}'s log {}", d.framework, request.name)));
+    put(row, "gpu", device_of(request, ""));
+    put(row, "framework", d.framework);
+    if (log.ranks > 0) put(row, "num_gpus", fmt::to_string(log.ranks));
+    if (run.steps.back().batch > 0) put(row, "global_batch_seqs", fmt::to_string(run.steps.back().batch));
+    double const figure = steady_figure(run.steps);
+    auto const cell = [](double value) { return fmt::format("{:.6g}", value); };
+    switch (d.figure) {
+        case StepFigure::seconds: put(row, "iter_time_s", cell(figure)); break;
+        case StepFigure::milliseconds: put(row, "iter_time_s", cell(1e-3 * figure)); break;
+        case StepFigure::tokens_per_device: put(row, "tokens_per_s_per_gpu", cell(figure)); break;
+        case StepFigure::samples: put(row, "iter_time_s", cell(batch_of(run, request) / figure)); break;
+    }
+    if (run.memory > 0) put(row, "peak_mem_gb_per_gpu", cell(run.memory));
+    if (run.memory > 0 && d.framework == std::string_view("DeepSpeed")) put(row, "notes", "peak is max allocated");
+    return row;
+}
+
+ImportedTables read_step_log(std::string_view text, ImportRequest const& request) {
+    StepLog log;
+    for (StepDialect const& dialect : dialects)
+        if (log.dialect == nullptr && is_written_in(text, dialect)) log.dialect = &dialect;
+    if (log.dialect == nullptr) throw InputError("{}: has no steps of {}", request.name, "a training program");
+    std::string const plain = without_colours(text);
+    for (std::size_t begin = 0; begin < plain.size();) {  // a progress bar ends its lines with a carriage return
+        std::size_t const end = std::min(plain.find_first_of("\r\n", begin), plain.size());
+        add_step_line(std::string_view(plain).substr(begin, end - begin), log);
+        begin = end + 1;
+    }
+    ImportedTables out;
+    for (StepRun const& run : log.runs)
+        try {
+            if (run.steps.empty()) throw RowSkip("a start of the program without a step");
+            out.add_step(row_of_steps(log, run, request), request);
+        } catch (RowSkip const& skip) {
+            count_skip(out.skipped, skip);
+        }
+    return out;
+}
+
+}  // namespace
+
+extern constinit Importer const step_log_importer;
+constinit Importer const step_log_importer{
+    .name = "step-log",
+    .summary = "steps that NeMo, nanotron, MaxText, llm-foundry and DeepSpeed print: a row for each start",
+    .source =
+        "NVIDIA/NeMo lightning's progress printer; huggingface/nanotron src/nanotron/trainer.py; "
+        "AI-Hypercomputer/maxtext metric_logger.py; mosaicml/composer speed_monitor.py; deepspeedai/DeepSpeed "
+        "deepspeed/utils/timer.py",
+    .recognises = recognises_step_log,
+    .read = read_step_log,
+};
+
+}  // namespace sextant
