@@ -92,6 +92,14 @@ std::optional<std::int64_t> batch_of(PlanOptions const& filled, ForeignPlan cons
     return std::min(*foreign.rank_batch, beyond_any) * single_plan(filled, nullptr).dp;
 }
 
+/// What the file leaves to the number of data-parallel ranks of the plan that `filled` describes.
+void settle_ranks(PlanOptions& filled, ForeignPlan& foreign, Source const& source, Given const& given) {
+    if (given("--micro-batch")) foreign.accumulation.reset();
+    if (!filled.global_batch || (!foreign.accumulation && !foreign.pipeline_batch)) return;
+    settle_batches(foreign, single_plan(filled, nullptr), *filled.global_batch, source.value);
+    if (!given("--micro-batch")) filled.micro_batch = std::to_string(foreign.plan.micro_batch);
+}
+
 void require_accelerators(PlanOptions const& o, ForeignPlan const& foreign, Source const& source) {
     if (!o.accelerators.empty() || !o.dp.empty()) return;
     std::string const name = source.value.starts_with("--") ? "the list" : source.value;
@@ -174,11 +182,12 @@ PlanOptions with_import(PlanOptions const& options, CLI::App const& app, Command
     auto const source = source_of(options);
     if (!source) return options;
     Given const given = given_options(app);
-    ForeignPlan const foreign = read_source(*source, find_model(options.model));
+    ForeignPlan foreign = read_source(*source, find_model(options.model));
     PlanOptions filled = with_plan(options, foreign.plan, foreign.accelerators, given);
     fill_subject(filled, foreign, given);
     require_accelerators(filled, foreign, *source);
     filled.global_batch = batch_of(filled, foreign);
+    settle_ranks(filled, foreign, *source, given);
     report(foreign, *source, context);
     return filled;
 }
@@ -187,8 +196,7 @@ SearchImport import_for_search(PlanOptions const& options, CLI::App const& app, 
     auto const source = source_of(options);
     if (!source) return {.search = options};
     Given const given = given_options(app);
-    ForeignPlan const foreign = read_source(*source, find_model(options.model));
-    report(foreign, *source, context);
+    ForeignPlan foreign = read_source(*source, find_model(options.model));
     SearchImport out{.search = options};
     fill_subject(out.search, foreign, given);
     if (!given("--gpus") && foreign.accelerators) out.search.accelerators = std::to_string(*foreign.accelerators);
@@ -196,8 +204,11 @@ SearchImport import_for_search(PlanOptions const& options, CLI::App const& app, 
     // The plan as it is: what restricts the search does not change it.
     PlanOptions present = out.search;
     if (foreign.accelerators || !present.accelerators.empty()) present.dp.clear();
-    present = with_plan(present, foreign.plan, foreign.accelerators, [](char const*) { return false; });
+    Given const nothing = [](char const*) { return false; };
+    present = with_plan(present, foreign.plan, foreign.accelerators, nothing);
     out.search.global_batch = present.global_batch = batch_of(present, foreign);
+    settle_ranks(present, foreign, *source, nothing);
+    report(foreign, *source, context);
     out.present = std::move(present);
     return out;
 }

@@ -28,8 +28,12 @@ void read_launch(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     in.finish(out, megatron_without_effect(), megatron_not_counted());
 }
 
+/// Whether the launch script says it.
+enum class MicroBatch : std::uint8_t { open, said };
+
 /// Where only the JSON is there, the replicas are known and how many accelerators each takes is not.
-void settle_batches(DeepSpeedSettings const& s, std::string_view launch, ForeignPlan& out, std::string_view where) {
+void read_batches(DeepSpeedSettings const& s, std::string_view launch, MicroBatch of_launch, ForeignPlan& out,
+                  std::string_view where) {
     ParallelPlan& p = out.plan;
     std::int64_t const inner = p.tp * p.pp * p.cp;
     if (s.micro_batch) p.micro_batch = *s.micro_batch;
@@ -52,6 +56,8 @@ void settle_batches(DeepSpeedSettings const& s, std::string_view launch, Foreign
     bool const says_micro_batch = s.micro_batch || out.rank_batch;
     out.rank_batch.reset();
     if (!out.global_batch && says_micro_batch) out.rank_batch = p.micro_batch * s.accumulation_steps.value_or(1);
+    if (s.train_batch && !s.micro_batch && of_launch == MicroBatch::open)
+        out.accumulation = s.accumulation_steps.value_or(1);
 }
 
 /// The framework's constants where gradients of 16 bit are added up in fp32: with ZeRO 2 and 3 the shard of them is
@@ -71,8 +77,10 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
     ForeignPlan out;
     ParallelPlan& p = out.plan;
     DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
+    MicroBatch of_launch = MicroBatch::open;
     if (!launch.empty()) {
         ArgumentReader in(read_script(launch, where), where);
+        if (in.flag("--micro-batch-size")) of_launch = MicroBatch::said;
         read_launch(in, out, model);
     } else {
         out.warnings.emplace_back(
@@ -94,7 +102,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
                 : checkpoints                       ? Offload::activations
                                                     : Offload::none;
     out.framework = framework_of(s, p);
-    settle_batches(s, launch, out, where);
+    read_batches(s, launch, of_launch, out, where);
     if (s.shard_group && p.zero == 3 && *s.shard_group != p.dp * p.cp) p.shard_group = *s.shard_group;
     return out;
 }

@@ -21,6 +21,11 @@ struct ForeignPlan {
     std::optional<std::int64_t> global_batch;
     /// Sequences of one data-parallel rank in a step, where the file fixes these and not the global batch.
     std::optional<std::int64_t> rank_batch{};
+    /// Microbatches of a step, where the file fixes these and the global batch: a micro-batch is what they leave of it.
+    std::optional<std::int64_t> accumulation{};
+    /// Sequences of one data-parallel rank after which its pipeline runs empty and fills again, as often as a step
+    /// needs.
+    std::optional<std::int64_t> pipeline_batch{};
     /// Modules of multi-token prediction that it trains; absent: those of the model.
     std::optional<std::int64_t> mtp_modules{};
     std::vector<std::string> ignored;   ///< arguments without effect on speed or memory
@@ -39,5 +44,10 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
 
 /// torchtitan's TOML. @throws InputError likewise.
 ForeignPlan import_torchtitan(std::string_view toml, std::string_view where, ModelSpec const& model);
+
+/// Settles what such a file leaves to the number of data-parallel ranks, once `plan` and the global batch are known:
+/// the micro-batch (into `foreign.plan`), and a warning of a pipeline that runs empty within a step.
+/// @throws InputError with `where`: the framework refuses to divide the batch so.
+void settle_batches(ForeignPlan& foreign, ParallelPlan const& plan, std::int64_t global_batch, std::string_view where);
 
 }  // namespace sextant

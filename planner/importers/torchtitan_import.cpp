@@ -200,6 +200,7 @@ void read_training(TomlValues& in, ForeignPlan& out) {
     std::int64_t const local = in.integer("training.local_batch_size", 1).value_or(old_name.value_or(usual_batch));
     std::int64_t const global = in.integer("training.global_batch_size", -1).value_or(-1);
     p.micro_batch = p.pp > 1 ? in.integer("parallelism.pipeline_parallel_microbatch_size", 1).value_or(1) : local;
+    if (p.pp > 1 && global > 0) out.pipeline_batch = local;
     if (global > 0)
         out.global_batch = global;
     else

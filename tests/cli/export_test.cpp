@@ -352,6 +352,20 @@ TEST_CASE("estimate: a file that fixes the sequences of a rank has a global batc
     Arguments const once{"--from-deepspeed", folder.file("once.json", R"({"train_micro_batch_size_per_gpu": 2,
                                                       "bf16": {"enabled": true}, "zero_optimization": {"stage": 3}})")};
     CHECK(batch("estimate", once + Arguments{"--gpus", "16", "--seq", "2048"}) == 32);
+    Arguments const left{
+        "--from-deepspeed",
+        folder.file("left.json",
+                    R"({"train_batch_size": 64, "gradient_accumulation_steps": 2, "bf16": {"enabled": true},
+                                     "zero_optimization": {"stage": 1}})")};
+    CHECK(plan_of(model + left + Arguments{"--gpus", "16", "--seq", "2048"}).at("micro_batch") == 2);
+    CHECK(plan_of(model + left + Arguments{"--gpus", "16", "--tp", "2", "--seq", "2048"}).at("micro_batch") == 4);
+    CHECK(plan_of(model + left + Arguments{"--gpus", "16", "--micro-batch", "1", "--seq", "2048"}).at("micro_batch") ==
+          1);
+    CHECK(report(Arguments{"plan"} + model + left + Arguments{"--gpus", "16", "--seq", "2048"})
+              .at("present")
+              .at("plan")
+              .at("micro_batch") == 2);
+    check_refused(Arguments{"estimate"} + model + left + Arguments{"--gpus", "24", "--seq", "2048"}, "24 x 2");
     Arguments const export_titan =
         Arguments{"export"} + model + titan + Arguments{"--gpus", "16", "--format", "torchtitan"};
     CHECK_THAT(run_sextant(export_titan).out, contains("global_batch_size = 64"));
