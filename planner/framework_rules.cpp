@@ -3,6 +3,7 @@
 #include "cost_models/weight_copies.hpp"
 #include "planner/exporters/launch_plan.hpp"
 #include "planner/exporters/megatron_attention.hpp"
+#include "planner/exporters/megatron_translation.hpp"
 
 #include <algorithm>
 
@@ -167,6 +168,7 @@ bool FrameworkRules::offloads(ParallelPlan const& p, ModelSpec const& model) con
     switch (launcher_) {
         case Launcher::megatron:
             if (offloads_optimizer(p) && !(is_adam && shares)) return false;
+            if (p.narrow_copies == Switch::off && !offloads_beside_narrow_weights(p)) return false;
             return !offloads_activations(p) || megatron_offloads_activations(p);
         case Launcher::deepspeed:
             if (offloads_optimizer(p) && !(is_adam && shares)) return false;

@@ -86,7 +86,7 @@ void add_state(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mod
     bool const copied = most_copies(p, model) > 1;
     if (copied) lines.flag("--overlap-grad-reduce");
     if (copied && sharded) lines.flag("--overlap-param-gather");
-    if (sharded && is_narrow(p.precision) && p.narrow_copies == Switch::off) {
+    if (holds_narrow_weights(p)) {
         lines.flag(p.precision == Precision::fp4 ? "--fp4-param-gather" : "--fp8-param-gather");
         if (p.precision == Precision::mxfp8) lines.flag("--reuse-grad-buf-for-mxfp8-param-ag");
     }

@@ -106,19 +106,25 @@ void translate_activation(Translation& t, ModelSpec const& model) {
                  "--activation-func-fp8-input-store: there the field is set in the script");
 }
 
-/// Weights are in the narrow format with the distributed optimizer alone.
+/// Weights are in the narrow format with the distributed optimizer alone, and not beside every one in host memory.
 /// Source: Megatron-LM, what `megatron/training/arguments.py` asks of --fp8-param-gather.
 void translate_narrow_copies(Translation& t) {
     ParallelPlan const& p = t.plan;
-    if (!is_narrow(p.precision) || p.narrow_copies == Switch::on || shares_optimizer(p)) return;
-    if (p.adapters.on())
+    if (!is_narrow(p.precision) || p.narrow_copies == Switch::on || holds_narrow_weights(p)) return;
+    std::string const why = shares_optimizer(p)
+                                ? fmt::format("beside an optimizer in host memory, with the scales of {},",
+                                              scales_at_once(p) ? "the values at hand" : name_of(p.precision))
+                                : "without the distributed optimizer (ZeRO 1)";
+    if (p.adapters.on() || p.zero >= 3)
         t.cannot("narrow_copies",
-                 "without the distributed optimizer (ZeRO 1) weights stay in 16 bit, and Transformer Engine keeps "
-                 "narrow copies beside them, which are not counted");
+                 "{} weights stay in 16 bit, and Transformer Engine keeps narrow copies beside them, which are not "
+                 "counted",
+                 why);
     else
         t.replace(&ParallelPlan::narrow_copies, Switch::on, "narrow_copies",
-                  "without the distributed optimizer (ZeRO 1) weights stay in 16 bit, and Transformer Engine keeps "
-                  "narrow copies beside them, which take more memory");
+                  "{} weights stay in 16 bit, and Transformer Engine keeps narrow copies beside them, which take more "
+                  "memory",
+                  why);
 }
 
 void translate_loss(Translation& t) {
@@ -198,6 +204,16 @@ bool scales_at_once(ParallelPlan const& p) {
     constexpr RecomputeModules refused{RecomputeModule::layernorm, RecomputeModule::moe_act};
     return p.precision == Precision::fp8 && p.recompute == Recompute::selective &&
            !(p.recompute_modules & refused).empty();
+}
+
+bool offloads_beside_narrow_weights(ParallelPlan const& p) {
+    bool const delayed = p.precision == Precision::fp8 && !scales_at_once(p);
+    return !offloads_optimizer(p) || unscaled(p.precision) != Precision::fp8 || delayed;
+}
+
+bool holds_narrow_weights(ParallelPlan const& p) {
+    return is_narrow(p.precision) && p.narrow_copies == Switch::off && shares_optimizer(p) &&
+           offloads_beside_narrow_weights(p);
 }
 
 bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {

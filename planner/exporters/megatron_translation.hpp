@@ -34,6 +34,14 @@ bool shares_optimizer(ParallelPlan const& plan);
 /// recompute norms and the activations of experts.
 bool scales_at_once(ParallelPlan const& plan);
 
+/// Whether weights can be in the narrow format (`--fp8-param-gather`) as far as the place of the optimizer goes: beside
+/// one in host memory Megatron-LM takes fp8 with delayed scaling alone.
+/// Source: Megatron-LM, "Optimizer CPU offload check" of `megatron/training/arguments.py`, Megatron-Core 0.15.
+bool offloads_beside_narrow_weights(ParallelPlan const& plan);
+
+/// Whether the file has weights in the narrow format, and no copies beside them.
+bool holds_narrow_weights(ParallelPlan const& plan);
+
 /// Megatron-Core divides the layers by itself only where every chunk gets the same number.
 bool divides_evenly(ParallelPlan const& plan, ModelSpec const& model);
 

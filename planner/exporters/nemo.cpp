@@ -228,7 +228,7 @@ std::string recipe(LaunchPlan const& launch, ParallelPlan const& p) {
                  : "    resume=run.Config(nl.AutoResume, resume_if_exists=True),\n)\n\n";
     if (p.gradients == GradientFormat::bf16) out += "RECIPE.trainer.plugins.grad_reduce_in_fp32 = False\n\n";
     if (unscaled(p.precision) == Precision::fp8)
-        out += fmt::format("RECIPE.trainer.plugins.fp8_param_gather = {}\n\n", truth(p.narrow_copies == Switch::off));
+        out += fmt::format("RECIPE.trainer.plugins.fp8_param_gather = {}\n\n", truth(holds_narrow_weights(p)));
     if (scales_at_once(p)) out += "RECIPE.trainer.plugins.first_last_layers_bf16 = False\n\n";
     out += "if __name__ == \"__main__\":\n    run.run(RECIPE, direct=True)\n";
     return out;

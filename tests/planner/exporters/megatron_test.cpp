@@ -171,6 +171,31 @@ TEST_CASE("a model that is trained in fp8 has its weights in fp8, where the opti
     CHECK(notes(tuned, "which are not counted", "narrow_copies"));
 }
 
+TEST_CASE("beside an optimizer in host memory weights are in fp8 with delayed scaling alone", "[export]") {
+    ParallelPlan plan{.dp = 4, .tp = 2, .zero = 1, .offload = Offload::optimizer};
+    for (Precision const precision : {Precision::fp8, Precision::fp8_block, Precision::mxfp8}) {
+        plan.precision = precision;
+        CAPTURE(name_of(precision));
+        bool const delayed = precision == Precision::fp8;
+        Export const e = exported("megatron", "llama-3.1-8b", plan);
+        CHECK(writes(e, "--optimizer-cpu-offload\n"));
+        CHECK(writes(e, "--fp8-param-gather\n") == delayed);
+        CHECK_FALSE(writes(e, "--reuse-grad-buf-for-mxfp8-param-ag\n"));
+        CHECK((e.expressed.narrow_copies == Switch::on) == !delayed);
+        CHECK(notes(e, "beside an optimizer in host memory", "narrow_copies") == !delayed);
+        CHECK(writes(exported("nemo", "llama-3.1-8b", plan),
+                     std::string("fp8_param_gather = ") + (delayed ? "True" : "False")));
+    }
+    plan.precision = Precision::fp8;
+    plan.recompute = Recompute::selective;
+    plan.recompute_modules = {RecomputeModule::layernorm};  // which delayed scaling refuses
+    CHECK_FALSE(writes(exported("megatron", "llama-3.1-8b", plan), "--fp8-param-gather"));
+    plan.zero = 3;
+    Export const sharded = exported("megatron", "llama-3.1-8b", plan);
+    CHECK_FALSE(writes(sharded, "--fp8-param-gather"));
+    CHECK(notes(sharded, "which are not counted", "narrow_copies"));
+}
+
 TEST_CASE("experts are chosen from the groups that the model's are", "[export]") {
     Export const e = exported("megatron", "deepseek-v3", {.dp = 8, .ep = 8});
     CHECK(writes(e, "--moe-router-num-groups 8"));
