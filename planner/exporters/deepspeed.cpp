@@ -264,9 +264,8 @@ Export write(LaunchPlan const& launch) {
     auto const set = [&](char const* name, char const* value) { script.environment.emplace_back(name, value); };
     if (t.plan.precision == Precision::fp32) set("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0");
     if (t.plan.precision == Precision::tf32) set("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1");
-    // Megatron-DeepSpeed refuses sequence parallelism without one queue of work.
-    if (launch.cluster.accelerator.vendor == "NVIDIA" && t.plan.sequence_parallel == Switch::on)
-        set("CUDA_DEVICE_MAX_CONNECTIONS", "1");
+    // Megatron-DeepSpeed refuses sequence parallelism without one queue of work, whatever the accelerator.
+    if (t.plan.sequence_parallel == Switch::on) set("CUDA_DEVICE_MAX_CONNECTIONS", "1");
     return {.files = {{"ds_config.json", deepspeed_config(launch, t.plan)},
                       {"deepspeed.sh", torchrun_script(launch, script)}},
             .not_expressed = t.notes,

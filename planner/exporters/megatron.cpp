@@ -176,7 +176,7 @@ Export write(LaunchPlan const& launch) {
         t.cannot("model", "Megatron-LM has no argument for {}", missing);
     add_run(lines, launch, t.plan);
     TorchrunScript const script{.header = file_header(megatron_exporter, launch, t.notes),
-                                .environment = megatron_environment(launch, t.plan),
+                                .environment = megatron_environment(t.plan),
                                 .arguments = lines.text(),
                                 .program = "pretrain_gpt.py"};
     return {.files = {{"megatron.sh", torchrun_script(launch, script)}},

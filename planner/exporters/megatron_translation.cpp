@@ -222,11 +222,11 @@ bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {
     return std::all_of(chunks.begin(), chunks.end(), [&](std::int64_t n) { return n == chunks.front(); });
 }
 
-std::vector<std::pair<std::string, std::string>> megatron_environment(LaunchPlan const& launch, ParallelPlan const& p) {
+std::vector<std::pair<std::string, std::string>> megatron_environment(ParallelPlan const& p) {
     std::vector<std::pair<std::string, std::string>> out;
     if (p.precision == Precision::fp32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0");
     if (p.precision == Precision::tf32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1");
-    if (launch.cluster.accelerator.vendor == "NVIDIA" && p.tp * p.cp > 1 && p.zero < 2)
+    if (p.tp * p.cp > 1 && p.zero < 2)
         out.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", overlaps_experts(p) ? "32" : "1");
     if (p.attention == AttentionKernel::eager) out.emplace_back("NVTE_MASKED_SOFTMAX_FUSION", "0");
     return out;

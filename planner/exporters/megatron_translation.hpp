@@ -10,11 +10,10 @@ namespace sextant {
 void translate_for_megatron(Translation& t, LaunchPlan const& launch);
 
 /// What a script exports, name and value. TF32 is PyTorch's choice; one queue of work keeps the order of kernels that
-/// Megatron-Core's overlap counts on (required before Blackwell, and not with its FSDP), passes beside one another want
-/// several; whether an unfused attention has a softmax of one kernel is read by Transformer Engine from here alone.
-/// Source: softmax.py of Transformer Engine 2.8 for the last.
-std::vector<std::pair<std::string, std::string>> megatron_environment(LaunchPlan const& launch,
-                                                                      ParallelPlan const& plan);
+/// Megatron-Core's overlap counts on (required before Blackwell, of AMD's accelerators too, and not with its FSDP),
+/// passes beside one another want several; whether an unfused attention has a softmax of one kernel is read by
+/// Transformer Engine from here alone. Source: softmax.py of Transformer Engine 2.8 for the last.
+std::vector<std::pair<std::string, std::string>> megatron_environment(ParallelPlan const& plan);
 
 /// Whether the plan runs forwards beside backwards, and Megatron-Core can (`--overlap-moe-expert-parallel-comm`).
 bool overlaps_experts(ParallelPlan const& plan);

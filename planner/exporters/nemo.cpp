@@ -275,7 +275,7 @@ Export write(LaunchPlan const& launch) {
                           launch.checkpoint.steps > 0 ? launch.checkpoint.steps : launch.settings.steps);
     python += model_config(t.plan, launch.model) + strategy(t.plan, launch) + recipe(launch, t.plan);
     TorchrunScript const script{.header = file_header(nemo_exporter, launch, {}),
-                                .environment = megatron_environment(launch, t.plan),
+                                .environment = megatron_environment(t.plan),
                                 .arguments = {},
                                 .program = "nemo_recipe.py"};
     return {.files = {{"nemo_recipe.py", python}, {"nemo.sh", torchrun_script(launch, script)}},

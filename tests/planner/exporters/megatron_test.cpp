@@ -203,6 +203,20 @@ TEST_CASE("experts are chosen from the groups that the model's are", "[export]")
     CHECK_FALSE(writes(exported("megatron", "qwen3-30b-a3b", {.dp = 8, .ep = 8}), "--moe-router-num-groups"));
 }
 
+TEST_CASE("Megatron-LM has the one queue of work that it asks for, on accelerators of AMD as well", "[export]") {
+    for (char const* const cluster : {"h100-sxm", "mi300x"}) {
+        CAPTURE(cluster);
+        auto const written = [&](ParallelPlan const& plan) {
+            return exported(
+                {.format = "megatron", .model = find_model("llama-3.1-8b"), .plan = plan, .cluster = cluster});
+        };
+        CHECK(writes(written({.tp = 2}), "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"));
+        CHECK(writes(written({.cp = 2}), "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"));
+        CHECK_FALSE(writes(written({.dp = 2}), "CUDA_DEVICE_MAX_CONNECTIONS"));
+        CHECK_FALSE(writes(written({.dp = 2, .tp = 2, .zero = 3}), "CUDA_DEVICE_MAX_CONNECTIONS"));
+    }
+}
+
 TEST_CASE("what Megatron-Core refuses when it starts is said", "[export]") {
     ParallelPlan wide{.tp = 8};
     wide.sequence_parallel = Switch::on;
