@@ -162,9 +162,9 @@ std::string strategy(ParallelPlan const& p, LaunchPlan const& launch) {
     set("ckpt_async_save", "True");
     out += "    ddp=run.Config(\n        DistributedDataParallelConfig,\n";
     auto const ddp = [&](char const* name, auto const& value) { out += fmt::format("        {}={},\n", name, value); };
-    ddp("use_distributed_optimizer", truth(p.zero >= 1));
+    ddp("use_distributed_optimizer", truth(shares_optimizer(p)));
     ddp("overlap_grad_reduce", truth(most_copies(p, m) > 1));
-    ddp("overlap_param_gather", truth(most_copies(p, m) > 1 && p.zero >= 1));
+    ddp("overlap_param_gather", truth(most_copies(p, m) > 1 && shares_optimizer(p)));
     if (p.zero >= 2) ddp("data_parallel_sharding_strategy", p.zero == 2 ? "\"optim_grads\"" : "\"optim_grads_params\"");
     return out + "    ),\n)\n\n";
 }
@@ -198,7 +198,7 @@ std::string recipe(LaunchPlan const& launch, ParallelPlan const& p) {
         "        OptimizerConfig,\n        optimizer=\"adam\",\n        lr=LEARNING_RATE,\n";
     out += fmt::format("        bf16={},\n        fp16={},\n        use_distributed_optimizer={},\n",
                        truth(p.precision != Precision::fp16 && p.precision != Precision::fp32),
-                       truth(p.precision == Precision::fp16), truth(p.zero >= 1));
+                       truth(p.precision == Precision::fp16), truth(shares_optimizer(p)));
     if (precision_aware(p)) out += "        use_precision_aware_optimizer=True,\n";
     if (p.optimizer == Optimizer::adamw_bf16)
         out += "        exp_avg_dtype=torch.bfloat16,\n        exp_avg_sq_dtype=torch.bfloat16,\n";

@@ -37,6 +37,23 @@ TEST_CASE("NeMo's strategy, which overwrites those of its ddp config, has the op
     CHECK(instances < recipe.find("ddp=run.Config("));
 }
 
+TEST_CASE("NeMo's precision-aware optimizer is a distributed one, as Megatron-Core asks", "[export]") {
+    ParallelPlan plan{.tp = 8};
+    plan.optimizer = Optimizer::adamw_bf16;
+    Export const moments = exported("nemo", "llama-3.1-8b", plan);
+    plan.optimizer = Optimizer::adamw;
+    Export const whole = exported("nemo", "llama-3.1-8b", plan);
+    plan.offload = Offload::optimizer;
+    Export const offloaded = exported("nemo", "llama-3.1-8b", plan);
+    for (Export const* const e : {&moments, &offloaded}) {
+        CHECK(writes(*e, "use_precision_aware_optimizer=True"));
+        CHECK(writes(*e, "use_distributed_optimizer=True"));
+        CHECK_FALSE(writes(*e, "use_distributed_optimizer=False"));  // of ddp and of the optimizer
+    }
+    CHECK_FALSE(writes(whole, "use_precision_aware_optimizer=True"));
+    CHECK_FALSE(writes(whole, "use_distributed_optimizer=True"));
+}
+
 TEST_CASE("fp8 that recomputes norms or the activations of experts is scaled by the values at hand", "[export]") {
     ParallelPlan plan{.dp = 8};
     plan.precision = Precision::fp8;
