@@ -104,6 +104,7 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
     set("hidden_dropout", p.dropout == Switch::on ? "0.1" : "0.0");
     set("cross_entropy_loss_fusion", truth(p.fused_cross_entropy));
     if (p.fp8_activation_input == Switch::on) set("activation_func_fp8_input_store", "True");
+    if (p.zero >= 2) set("gradient_accumulation_fusion", "False");  // which Megatron FSDP refuses
     out += fusions(m);
     if (p.vpp > 1) {
         // Megatron-LM's own choice with several chunks; a batch of transfers cannot be beside products.

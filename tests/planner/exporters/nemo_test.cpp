@@ -54,6 +54,15 @@ TEST_CASE("NeMo's precision-aware optimizer is a distributed one, as Megatron-Co
     CHECK_FALSE(writes(whole, "use_distributed_optimizer=True"));
 }
 
+TEST_CASE("NeMo adds gradients up apart from their products under Megatron FSDP", "[export]") {
+    for (int const zero : {0, 1, 2, 3}) {
+        CAPTURE(zero);
+        Export const e = exported("nemo", "llama-3.1-8b", {.dp = 8, .zero = zero});
+        CHECK(writes(e, "fsdp=\"megatron\"") == (zero >= 2));
+        CHECK(writes(e, "gradient_accumulation_fusion=False") == (zero >= 2));
+    }
+}
+
 TEST_CASE("fp8 that recomputes norms or the activations of experts is scaled by the values at hand", "[export]") {
     ParallelPlan plan{.dp = 8};
     plan.precision = Precision::fp8;
