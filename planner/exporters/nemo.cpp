@@ -114,6 +114,10 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
     if (m.moe) {
         set("num_moe_experts", m.moe->experts);
         set("moe_router_topk", m.moe->top_k);
+        if (m.moe->groups > 1) {
+            set("moe_router_num_groups", m.moe->groups);
+            set("moe_router_group_topk", m.moe->chosen_groups);
+        }
         set("moe_ffn_hidden_size", m.moe->intermediate);
         if (!experts_everywhere(m)) set("moe_layer_freq", expert_pattern(m));
         if (m.moe->correction_bias) set("moe_router_enable_expert_bias", "True");

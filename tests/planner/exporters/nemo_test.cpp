@@ -63,6 +63,14 @@ TEST_CASE("NeMo adds gradients up apart from their products under Megatron FSDP"
     }
 }
 
+TEST_CASE("NeMo's router chooses from the groups that the model's does", "[export]") {
+    Export const e = exported("nemo", "ling-flash-2.0", {.dp = 8, .ep = 8});
+    MoeSpec const moe = *find_model("ling-flash-2.0").moe;
+    CHECK(writes(e, "moe_router_num_groups=" + std::to_string(moe.groups) + ","));
+    CHECK(writes(e, "moe_router_group_topk=" + std::to_string(moe.chosen_groups) + ","));
+    CHECK_FALSE(writes(exported("nemo", "qwen3-30b-a3b", {.dp = 8, .ep = 8}), "moe_router_num_groups"));
+}
+
 TEST_CASE("fp8 that recomputes norms or the activations of experts is scaled by the values at hand", "[export]") {
     ParallelPlan plan{.dp = 8};
     plan.precision = Precision::fp8;
