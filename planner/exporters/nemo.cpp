@@ -48,6 +48,9 @@ void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
     if (!is_one_of(translated_optimizers, p.optimizer))
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "the recipe has Adam, and no {}",
                   name_of(p.optimizer));
+    if (p.precision == Precision::tf32 || p.precision == Precision::fp4)
+        t.replace(&ParallelPlan::precision, p.precision == Precision::tf32 ? Precision::fp32 : Precision::bf16,
+                  "precision", "the recipe has no {}", name_of(p.precision));
     translate_for_megatron(t, launch);
     if (!divides_evenly(p, model)) {
         t.cannot("stage_layers",
@@ -56,9 +59,6 @@ void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
                  p.pp * p.vpp);
         p.stage_layers.clear();
     }
-    if (p.precision == Precision::tf32 || p.precision == Precision::fp4)
-        t.replace(&ParallelPlan::precision, p.precision == Precision::tf32 ? Precision::fp32 : Precision::bf16,
-                  "precision", "the recipe has no {}", name_of(p.precision));
     if (model.attention.latent)
         t.cannot("model", "latent attention: take the recipe of DeepSeek's model class instead");
     if (p.adapters.on()) translate_adapters_for_nemo(t, model);
@@ -152,7 +152,10 @@ std::string strategy(ParallelPlan const& p, LaunchPlan const& launch) {
     auto const set = [&](char const* name, auto const& value) { out += fmt::format("    {}={},\n", name, value); };
     set("tensor_model_parallel_size", p.tp);
     set("pipeline_model_parallel_size", p.pp);
-    if (p.pp > 1) set("pipeline_dtype", p.precision == Precision::fp16 ? "torch.float16" : "torch.bfloat16");
+    if (p.pp > 1)
+        set("pipeline_dtype", p.precision == Precision::fp32   ? "torch.float32"
+                              : p.precision == Precision::fp16 ? "torch.float16"
+                                                               : "torch.bfloat16");
     if (p.vpp > 1) set("virtual_pipeline_model_parallel_size", p.vpp);
     if (std::int64_t const group = chunk_group(p, launch.microbatches()); group > 0)
         set("microbatch_group_size_per_vp_stage", group);

@@ -71,6 +71,21 @@ TEST_CASE("NeMo's router chooses from the groups that the model's does", "[expor
     CHECK_FALSE(writes(exported("nemo", "qwen3-30b-a3b", {.dp = 8, .ep = 8}), "moe_router_num_groups"));
 }
 
+TEST_CASE("NeMo sends between stages in the format of the model, and in none that the recipe lacks", "[export]") {
+    ParallelPlan plan{.dp = 2, .pp = 4};
+    for (auto const& [precision, type] :
+         {std::pair{Precision::fp32, "torch.float32"}, std::pair{Precision::tf32, "torch.float32"},
+          std::pair{Precision::fp16, "torch.float16"}, std::pair{Precision::bf16, "torch.bfloat16"},
+          std::pair{Precision::fp8, "torch.bfloat16"}, std::pair{Precision::fp4, "torch.bfloat16"}}) {
+        plan.precision = precision;
+        CAPTURE(name_of(precision));
+        Export const e = exported("nemo", "llama-3.1-8b", plan);
+        CHECK(writes(e, std::string("pipeline_dtype=") + type + ","));
+        // bf16, which fp4 becomes, has no narrow copies.
+        CHECK((e.expressed.narrow_copies == Switch::on) == (precision == Precision::fp8));
+    }
+}
+
 TEST_CASE("fp8 that recomputes norms or the activations of experts is scaled by the values at hand", "[export]") {
     ParallelPlan plan{.dp = 8};
     plan.precision = Precision::fp8;
