@@ -144,6 +144,11 @@ Export write_predicted(ExporterEntry const& entry, LaunchPlan& launch, Subject c
                        std::vector<std::string>& misfits) {
     Export exported = entry.write(launch);
     if (exported.not_expressed.empty()) return exported;
+    constexpr std::string_view of_plan = "of the plan, not of what this file runs: ";
+    if (!exported.predictable) {
+        launch.summary.insert(0, of_plan);
+        return entry.write(launch);
+    }
     try {
         StepReport const report = report_of(subject, exported.expressed);
         launch.summary = fmt::format("of what this file runs, not of all that the plan says: {}",
@@ -154,7 +159,7 @@ Export write_predicted(ExporterEntry const& entry, LaunchPlan& launch, Subject c
             misfits.push_back(
                 fmt::format("{} ({} of {})", entry.name, human(report.estimate.peak()), human(report.limit.usable)));
     } catch (InputError const&) {
-        launch.summary = "of the plan, not of what this file runs: " + launch.summary;
+        launch.summary.insert(0, of_plan);
     }
     return entry.write(launch);
 }

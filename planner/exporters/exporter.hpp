@@ -32,6 +32,8 @@ struct Export {
     /// The command reads where the other nodes are from JAX_COORDINATOR_IP, JAX_COORDINATOR_PORT, NNODES and NODE_RANK,
     /// which a job has to set.
     bool reads_coordinator = false;
+    /// Whether `expressed` is what the files run; where not, no plan is, and nothing is predicted of them.
+    bool predictable = true;
 };
 
 struct ExporterEntry;
@@ -44,6 +46,13 @@ public:
     template <class... Args>
     void cannot(std::string_view field, fmt::format_string<Args...> format, Args&&... args) {
         notes.push_back({std::string(field), fmt::format(format, std::forward<Args>(args)...)});
+    }
+
+    /// The same of what no plan is: what the files run then is not predicted.
+    template <class... Args>
+    void runs_otherwise(std::string_view field, fmt::format_string<Args...> format, Args&&... args) {
+        cannot(field, format, std::forward<Args>(args)...);
+        predictable = false;
     }
 
     /// Notes it unless `plan.*member` is `kept` already, and sets it to that.
@@ -74,6 +83,7 @@ public:
 
     ParallelPlan plan;
     std::vector<NotExpressed> notes;
+    bool predictable = true;  ///< whether `plan` is what the files run
 };
 
 /// One format. Each file of exporters/ defines one as `extern constinit ExporterEntry const ..._exporter`, and

@@ -63,11 +63,12 @@ ParallelPlan without_pipeline(ParallelPlan plan, ModelSpec const& model) {
 void translate_layout(Translation& t) {
     ParallelPlan& p = t.plan;
     if (p.cp > 1)
-        t.cannot("cp",
-                 "the fragment does not split sequences; torch.distributed.tensor.experimental.context_parallel "
-                 "around the step does ({} ranks)",
-                 p.cp);
-    if (p.ep > 1 || p.expert_tp > 1) t.cannot("ep", "expert parallelism is up to the model; see the torchtitan format");
+        t.runs_otherwise("cp",
+                         "the fragment does not split sequences; torch.distributed.tensor.experimental."
+                         "context_parallel around the step does ({} ranks)",
+                         p.cp);
+    if (p.ep > 1 || p.expert_tp > 1)
+        t.runs_otherwise("ep", "expert parallelism is up to the model; see the torchtitan format");
     if (p.zero == 1)
         t.cannot(
             "zero",
@@ -86,9 +87,10 @@ void translate_tensor_parallelism(Translation& t, ModelSpec const& model) {
     AttentionSpec const& a = model.attention;
     if (t.plan.tp == 1) return;
     if (model.moe)
-        t.cannot("tp",
-                 "tensor parallelism splits the attention and not the experts: each rank has all of them and sends all "
-                 "tokens through, with more memory and time than predicted; see the torchtitan format");
+        t.runs_otherwise(
+            "tp",
+            "tensor parallelism splits the attention and not the experts: each rank has all of them and sends all "
+            "tokens through, with more memory and time than predicted; see the torchtitan format");
     if (a.latent || a.sinks || a.gated || model.recurrent)
         t.cannot("model", "split_layer() has no rule for {}: it stops there until you write one",
                  a.latent  ? "latent attention"
@@ -113,8 +115,11 @@ void translate_step(Translation& t) {
         t.replace(&ParallelPlan::precision, Precision::bf16, "precision",
                   "{} needs a conversion of the model's layers (torchao); the file has bf16", name_of(p.precision));
     if (offloads_optimizer(p))
-        t.cannot("offload", "CPUOffloadPolicy moves weights and gradients to the host as well, not only the optimizer");
-    if (offloads_activations(p)) t.cannot("offload", "activations are not offloaded");
+        t.runs_otherwise("offload",
+                         "CPUOffloadPolicy moves weights and gradients to the host as well, not only the optimizer");
+    if (offloads_activations(p))
+        t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
+                  "activations are not offloaded");
     if (p.attention != AttentionKernel::flash) t.cannot("attention", "the kernel is the model's choice");
     if (p.dropout == Switch::on) t.cannot("dropout", "it is the model's");
     if (p.fused_cross_entropy == Switch::on) t.cannot("fused_cross_entropy", "it is the training script's");
@@ -308,7 +313,8 @@ Export write(LaunchPlan const& launch) {
     return {.files = {{"fsdp2.py", python}, {"fsdp2.sh", torchrun_script(launch, script)}},
             .not_expressed = t.notes,
             .expressed = without_pipeline(t.plan, launch.model),
-            .command = {"bash", "fsdp2.sh"}};
+            .command = {"bash", "fsdp2.sh"},
+            .predictable = t.predictable};
 }
 
 }  // namespace

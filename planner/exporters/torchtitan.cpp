@@ -144,7 +144,8 @@ Export write(LaunchPlan const& launch) {
     return {.files = {{"torchtitan.toml", toml}, {"torchtitan.sh", script}},
             .not_expressed = t.notes,
             .expressed = p,
-            .command = {"bash", "torchtitan.sh"}};
+            .command = {"bash", "torchtitan.sh"},
+            .predictable = t.predictable};
 }
 
 }  // namespace

@@ -191,7 +191,8 @@ Export write(LaunchPlan const& launch) {
     return {.files = {{"torchtitan_config.py", python}, {"torchtitan_config.sh", script}},
             .not_expressed = t.notes,
             .expressed = p,
-            .command = {"bash", "torchtitan_config.sh"}};
+            .command = {"bash", "torchtitan_config.sh"},
+            .predictable = t.predictable};
 }
 
 }  // namespace

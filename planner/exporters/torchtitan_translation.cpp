@@ -240,8 +240,8 @@ void translate_rest(Translation& t, TorchtitanRelease release) {
                   "enable_cpu_offload is FSDP's, which one rank and plain replicas do without: nothing is offloaded "
                   "(several data-parallel ranks with --zero 2 or 3 have it)");
     else if (offloads_optimizer(p))
-        t.cannot("offload",
-                 "enable_cpu_offload moves weights and gradients to the host as well, not only the optimizer");
+        t.runs_otherwise("offload",
+                         "enable_cpu_offload moves weights and gradients to the host as well, not only the optimizer");
     if (offloads_activations(p))
         t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
                   "activations are not offloaded");

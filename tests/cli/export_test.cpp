@@ -59,6 +59,21 @@ TEST_CASE("export: the files of a plan come back as that plan", "[cli][export]")
     CHECK(plan_of(model + Arguments{"--from-torchtitan", folder.path("out/torchtitan.toml")}) == wanted);
 }
 
+TEST_CASE("export: a file predicts no offload that it does not run", "[cli][export]") {
+    auto const header = [](Arguments const& more) {
+        Arguments const flat{"export", "--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--gpus", "16"};
+        RunResult const run = run_sextant(flat + more);
+        return unwrapped(std::regex_replace(run.out, std::regex("\n# +"), "\n"));
+    };
+    Arguments const zero{"--framework", "fsdp", "--zero", "3", "--format", "fsdp2", "--offload"};
+    std::string const kept = header(zero + Arguments{"activations"});
+    CHECK_THAT(kept, contains("of what this file runs, not of all that the plan says"));
+    CHECK_THAT(kept, contains("activations are not offloaded"));
+    CHECK_THAT(header(zero + Arguments{"optimizer"}), contains("of the plan, not of what this file runs: step"));
+    CHECK_THAT(header({"--framework", "torchtitan", "--zero", "3", "--format", "torchtitan", "--offload", "optimizer"}),
+               contains("of the plan, not of what this file runs: step"));
+}
+
 TEST_CASE("export: a file predicts what it runs, by the constants that it names", "[cli][export]") {
     Arguments const dual{"--model",    "llama-3.2-1b", "--cluster", "h100-sxm",       "--gpus", "16",    "--tp",
                          "2",          "--pp",         "4",         "--global-batch", "64",     "--seq", "4096",

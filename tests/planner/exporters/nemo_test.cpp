@@ -86,6 +86,23 @@ TEST_CASE("NeMo sends between stages in the format of the model, and in none tha
     }
 }
 
+TEST_CASE("activations that a format does not offload are not in the plan that its files run", "[export]") {
+    ParallelPlan plan{.dp = 8, .zero = 1};
+    for (auto const& [planned, kept] : {std::pair{Offload::activations, Offload::none},
+                                        std::pair{Offload::optimizer_and_activations, Offload::optimizer}}) {
+        plan.offload = planned;
+        for (char const* const format : {"nemo", "fsdp2", "torchtitan"}) {
+            CAPTURE(format, name_of(planned));
+            plan.zero = std::string_view(format) == "nemo" ? 1 : 3;
+            Export const e = exported(format, "llama-3.1-8b", plan);
+            CHECK(e.expressed.offload == kept);
+            CHECK(notes(e, "activations are not offloaded", "offload"));
+            // Weights go to the host as well there, as no plan says.
+            CHECK(e.predictable == (kept == Offload::none || std::string_view(format) == "nemo"));
+        }
+    }
+}
+
 TEST_CASE("fp8 that recomputes norms or the activations of experts is scaled by the values at hand", "[export]") {
     ParallelPlan plan{.dp = 8};
     plan.precision = Precision::fp8;
