@@ -53,6 +53,13 @@ bool torchtitan_shards_state(ParallelPlan const& p) {
     return p.zero >= 2;
 }
 
+/// The context and expert axes always shard the weights: they leave no state whole, and groups hold all their ranks.
+bool maxtext_shards_state(ParallelPlan const& p) {
+    std::int64_t const inner = p.cp * p.ep;
+    if (inner == 1) return p.zero != 2;
+    return p.zero == 3 && p.shard_group % inner == 0;
+}
+
 bool megatron_shards_state(ParallelPlan const& p) {
     if (p.optimizer == Optimizer::sgd) return p.zero == 0;
     return p.optimizer != Optimizer::muon || p.zero <= 1;
@@ -154,7 +161,7 @@ bool FrameworkRules::shards(ParallelPlan const& p, ModelSpec const& model) const
         case Launcher::deepspeed: return p.zero < 3 || !model.moe;
         case Launcher::torchtitan: return torchtitan_shards_state(p);
         case Launcher::fsdp2: return p.zero != 1;
-        case Launcher::maxtext: return p.zero != 2;
+        case Launcher::maxtext: return maxtext_shards_state(p);
         case Launcher::nanotron: return p.zero <= 1;
         case Launcher::any: break;
     }

@@ -34,10 +34,38 @@ void translate_layout(Translation& t, LaunchPlan const& launch) {
                  launch.microbatches());
     if (p.cp > 1)
         t.replace(&ParallelPlan::cp_mode, ContextParallel::all_gather, "cp_mode", "keys and values are all-gathered");
+}
+
+/// Ranks over which weights are sharded beside the fsdp axis.
+std::int64_t maxtext_inner_shards(ParallelPlan const& p) { return p.cp * p.ep; }
+
+/// The context and expert axes shard weights as the fsdp axis does, but for what is an expert's own over the expert
+/// axis. Source: 'embed' and 'embed_no_exp' of logical_axis_rules, maxtext/configs/base.yml.
+void translate_sharding(Translation& t) {
+    ParallelPlan& p = t.plan;
+    std::int64_t const inner = maxtext_inner_shards(p);
+    std::int64_t const ranks = p.dp * p.cp;
     if (p.zero == 2) t.replace(&ParallelPlan::zero, 3, "zero", "the fsdp axis shards weights as well (ZeRO 3)");
     if (p.zero == 1 && p.shard_group > 0)
         t.replace(&ParallelPlan::shard_group, std::int64_t{0}, "shard_group",
                   "the optimizer is sharded over all of the data axis");
+    if (inner == 1) return;
+    if (p.zero == 0 && p.pp == 1) {
+        t.replace(&ParallelPlan::zero, 3, "zero", "the context and expert axes shard all state, over {} ranks (ZeRO 3)",
+                  inner);
+        p.shard_group = inner < ranks ? inner : 0;
+    } else if (p.zero < 3) {
+        t.runs_otherwise("zero",
+                         "the context and expert axes shard weights as well, over {} ranks, which takes less memory "
+                         "and more time",
+                         inner);
+    } else if (p.shard_group % inner != 0) {
+        std::int64_t group = inner;
+        while (group < p.shard_group || ranks % group != 0)
+            group += inner;
+        t.replace(&ParallelPlan::shard_group, group < ranks ? group : std::int64_t{0}, "shard_group",
+                  "the context and expert axes shard as the fsdp axis does: groups are of {} ranks", group);
+    }
 }
 
 void translate_experts(Translation& t, ModelSpec const& model) {
@@ -164,10 +192,11 @@ struct Mesh {
 
 /// The axes from the outermost of a plan's ranks to the innermost: the first ones go across slices.
 Mesh mesh_of(LaunchPlan const& launch, ParallelPlan const& p) {
-    std::int64_t const ranks = p.dp / p.ep;
-    std::int64_t const group = p.zero == 3 ? p.shard_group > 0 ? p.shard_group : ranks * p.cp : p.cp;
-    std::int64_t const sharded = std::max<std::int64_t>(1, std::min(ranks, group / p.cp));
-    std::int64_t const data = std::max<std::int64_t>(1, ranks / sharded);
+    std::int64_t const inner = maxtext_inner_shards(p);
+    std::int64_t const ranks = p.dp * p.cp;
+    std::int64_t const group = p.zero < 3 ? inner : p.shard_group > 0 ? p.shard_group : ranks;
+    std::int64_t const sharded = group / inner;
+    std::int64_t const data = ranks / group;
     bool const sequence = p.sequence_parallel == Switch::on;
     Mesh mesh{.axes = {{.name = "pipeline", .within = p.pp},
                        {.name = "data", .within = data},
@@ -291,6 +320,7 @@ Export write(LaunchPlan const& launch) {
     t.leave_out_adapters();
     translate_layout(t, launch);
     translate_experts(t, launch.model);
+    translate_sharding(t);
     translate_step(t, launch);
     t.settle(maxtext_exporter, launch);
     Mesh const mesh = mesh_of(launch, t.plan);
@@ -311,7 +341,8 @@ Export write(LaunchPlan const& launch) {
             .not_expressed = t.notes,
             .expressed = t.plan,
             .command = {"python3", "-m", "maxtext.trainers.pre_train.train", "maxtext.yml"},
-            .reads_coordinator = !tpu && launch.nodes > 1};
+            .reads_coordinator = !tpu && launch.nodes > 1,
+            .predictable = t.predictable};
 }
 
 }  // namespace

@@ -60,6 +60,36 @@ TEST_CASE("MaxText's axes across slices have as many ranks as slices, those with
     CHECK(writes(staged, "ici_pipeline_parallelism: 1\nici_data_parallelism: 2\n"));
 }
 
+TEST_CASE("MaxText's context and expert axes shard weights, in the file and in the plan that it runs", "[export]") {
+    Export const split = written({.dp = 2, .cp = 4}, "tpu-v5p");
+    CHECK(notes(split, "shard all state, over 4 ranks", "zero"));
+    CHECK(split.expressed.zero == 3);
+    CHECK(split.expressed.shard_group == 4);
+    CHECK(split.predictable);
+    CHECK(writes(split,
+                 "ici_data_parallelism: 2\nici_fsdp_parallelism: 1\nici_expert_parallelism: 1\n"
+                 "ici_context_parallelism: 4\n"));
+    CHECK(written({.cp = 4}, "tpu-v5p").expressed.shard_group == 0);
+    Export const experts = written({.dp = 8, .ep = 4}, "tpu-v5p", "mixtral-8x7b");
+    CHECK(experts.expressed.zero == 3);
+    CHECK(experts.expressed.shard_group == 4);
+    // ZeRO 1, and a pipeline, are none of the plans that it runs.
+    CHECK_FALSE(written({.dp = 2, .cp = 4, .zero = 1}, "tpu-v5p").predictable);
+    CHECK_FALSE(written({.dp = 2, .pp = 4, .cp = 2}, "tpu-v5p").predictable);
+    CHECK(written({.dp = 2, .pp = 4}, "tpu-v5p").predictable);
+    CHECK_FALSE(notes(written({.dp = 2, .cp = 4, .zero = 3}, "tpu-v5p"), "", "zero"));
+    // Groups of whole axes: four of eight ranks are the expert axis alone, two are no group of it.
+    ParallelPlan grouped{.dp = 16, .ep = 4, .zero = 3, .shard_group = 8};
+    Export const whole = written(grouped, "tpu-v5p", "mixtral-8x7b");
+    CHECK(writes(whole, "ici_data_parallelism: 2\nici_fsdp_parallelism: 2\nici_expert_parallelism: 4\n"));
+    CHECK_FALSE(notes(whole, "", "shard_group"));
+    grouped.shard_group = 2;
+    Export const wider = written(grouped, "tpu-v5p", "mixtral-8x7b");
+    CHECK(wider.expressed.shard_group == 4);
+    CHECK(notes(wider, "groups are of 4 ranks", "shard_group"));
+    CHECK(writes(wider, "ici_data_parallelism: 4\nici_fsdp_parallelism: 1\nici_expert_parallelism: 4\n"));
+}
+
 TEST_CASE("MaxText is said to refuse slices that the axes do not divide into", "[export]") {
     CHECK_FALSE(notes(written({.dp = 10, .tp = 8}, "gb200-nvl72", "llama-3.1-8b", 40), "slices", "dp"));
     CHECK(notes(written({.dp = 75, .tp = 1}, "gb200-nvl72", "llama-3.1-8b", 75), "JAX sees 2 slices", "dp"));
