@@ -80,6 +80,9 @@ void set_data_parallel(ForeignPlan& plan);
 /// What Megatron-LM and Megatron-DeepSpeed spell alike: accelerators, degrees, batches, recompute, precision, dropout.
 void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model);
 
+/// Of the environment: 1 has PyTorch multiply fp32 in TF32.
+inline constexpr std::string_view tf32_variable = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE";
+
 /// Beginnings of the names that neither framework's speed nor memory depends on, separated by spaces.
 std::string_view megatron_without_effect();
 std::span<ArgumentReader::NotCounted const> megatron_not_counted();

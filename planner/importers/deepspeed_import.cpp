@@ -78,8 +78,11 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
     ParallelPlan& p = out.plan;
     DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
     MicroBatch of_launch = MicroBatch::open;
+    bool tf32 = false;
     if (!launch.empty()) {
-        ArgumentReader in(read_script(launch, where), where);
+        ShellScript const script = read_script(launch, where);
+        tf32 = script.value_of(tf32_variable) == "1";
+        ArgumentReader in(script, where);
         if (in.flag("--micro-batch-size")) of_launch = MicroBatch::said;
         read_launch(in, out, model);
     } else {
@@ -94,8 +97,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
     if (!s.zero && launch.empty()) p.zero = 0;
     if (s.precision) p.precision = *s.precision;
     if (s.optimizer) p.optimizer = *s.optimizer;
-    if (launch.find("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1") != std::string_view::npos && p.precision == Precision::fp32)
-        p.precision = Precision::tf32;
+    if (tf32 && p.precision == Precision::fp32) p.precision = Precision::tf32;
     bool const checkpoints = s.offloads_checkpoints && p.recompute == Recompute::full;
     p.offload = s.offloads_optimizer && checkpoints ? Offload::optimizer_and_activations
                 : s.offloads_optimizer              ? Offload::optimizer

@@ -316,13 +316,13 @@ void read_optimizer(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model
 /// Whose attention runs: Megatron-Core's own, which is never fused and whose softmax is a flag's to choose, or
 /// Transformer Engine's, which reads an environment variable. Source: backends.py of Megatron-Core 0.15, softmax.py of
 /// Transformer Engine 2.8.
-void read_attention(ArgumentReader& in, ForeignPlan& out, std::string_view text) {
+void read_attention(ArgumentReader& in, ForeignPlan& out, ShellScript const& script) {
     ParallelPlan& p = out.plan;
     std::string const backend = in.text("--attention-backend").value_or("auto");
     bool const own = in.text("--transformer-impl") == "local" || backend == "local";
     bool const fused = in.flag("--use-flash-attn");
     bool const flag = in.flag("--no-masked-softmax-fusion");
-    bool const variable = text.find("NVTE_MASKED_SOFTMAX_FUSION=0") != std::string_view::npos;
+    bool const variable = script.value_of("NVTE_MASKED_SOFTMAX_FUSION") == "0";
     if (own || (backend == "unfused" && !fused))
         p.attention = (own ? flag : variable) ? AttentionKernel::eager : AttentionKernel::unfused;
     if (flag && !own && !variable)
@@ -368,7 +368,8 @@ void read_narrow_copies(ArgumentReader& in, ForeignPlan& out) {
 }  // namespace
 
 ForeignPlan import_megatron(std::string_view text, std::string_view where, ModelSpec const& model) {
-    ArgumentReader in(read_script(text, where), where);
+    ShellScript const script = read_script(text, where);
+    ArgumentReader in(script, where);
     if (in.empty())
         throw InputError(
             "{}: no argument that begins with '--' (a script that starts Megatron-LM, or its arguments in a file, is "
@@ -384,11 +385,11 @@ ForeignPlan import_megatron(std::string_view text, std::string_view where, Model
     read_experts(in, out, model);
     read_sharding(in, out);
     read_optimizer(in, out, model);
-    read_attention(in, out, text);
+    read_attention(in, out, script);
     read_kernels(in, out);
     read_narrow_copies(in, out);
-    bool const tf32 = text.find("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1") != std::string_view::npos;
-    if (tf32 && out.plan.precision == Precision::fp32) out.plan.precision = Precision::tf32;
+    if (script.value_of(tf32_variable) == "1" && out.plan.precision == Precision::fp32)
+        out.plan.precision = Precision::tf32;
     in.finish(out, megatron_without_effect(), megatron_not_counted());
     return out;
 }

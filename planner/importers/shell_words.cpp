@@ -84,6 +84,11 @@ public:
         }
         end_command();
         out_.reassigned.assign(reassigned_.begin(), reassigned_.end());
+        for (auto const& [name, words] : values_) {
+            std::string& value = out_.assigned[name];
+            for (std::string const& word : words)
+                value += (value.empty() ? "" : " ") + word;
+        }
         return std::move(out_);
     }
 
@@ -290,6 +295,16 @@ private:
 }  // namespace
 
 ShellScript read_script(std::string_view script, std::string_view where) { return Reader(script, where).read(); }
+
+std::optional<std::string> ShellScript::value_of(std::string_view variable) const {
+    if (auto const found = assigned.find(variable); found != assigned.end()) return found->second;
+    std::string const beginning = std::string(variable) + "=";
+    std::optional<std::string> last;
+    for (std::vector<std::string> const& command : commands)
+        for (std::string const& word : command)
+            if (word.starts_with(beginning)) last = word.substr(beginning.size());
+    return last;
+}
 
 std::vector<std::string> shell_words(std::string_view script, std::string_view where) {
     Words all;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +13,10 @@ namespace sextant {
 struct ShellScript {
     std::vector<std::vector<std::string>> commands;  ///< each up to the end of its line, a `;`, `&` or `|`
     std::vector<std::string> reassigned;             ///< variables that were put in and had been given several values
+    std::map<std::string, std::string, std::less<>> assigned{};  ///< variables and their last values
+
+    /// What the script assigns to a variable of the environment, quoted assignments (`-e "NAME=value"`) included.
+    [[nodiscard]] std::optional<std::string> value_of(std::string_view variable) const;
 };
 
 /// Words of a shell script or of a line of arguments: quotes, backslashes and comments as a POSIX shell reads them.
