@@ -198,8 +198,9 @@ void read_experts(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) 
     bool const deepep = in.flag("--moe-enable-deepep");
     bool const flexible = in.text("--moe-flex-dispatcher-backend").has_value();
     if (type == "flex" && (deepep || flexible)) p.dispatcher = Dispatcher::deduplicated;
-    if (type == "allgather" && p.ep > 1)
-        out.warnings.push_back("--moe-token-dispatcher-type: allgather is counted as all-to-all");
+    if (type.value_or("allgather") == "allgather" && p.ep > 1 && model.moe)
+        out.warnings.push_back(fmt::format("--moe-token-dispatcher-type: allgather{} is counted as all-to-all",
+                                           type ? "" : ", which Megatron-LM has where nothing is said,"));
     if (in.flag("--overlap-moe-expert-parallel-comm")) {
         bool const can = model.moe && p.ep > 1 && (p.pp == 1 || p.vpp > 1);
         if (can)
@@ -219,15 +220,19 @@ void read_experts(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) 
 void read_sharding(ArgumentReader& in, ForeignPlan& out) {
     ParallelPlan& p = out.plan;
     p.zero = in.flag("--use-distributed-optimizer") ? 1 : 0;
-    auto const strategy = in.text("--data-parallel-sharding-strategy");
-    if (in.flag("--use-megatron-fsdp") && strategy) {
+    auto const said = in.text("--data-parallel-sharding-strategy");
+    if (in.flag("--use-megatron-fsdp")) {
         constexpr std::array names{"no_shard", "optim", "optim_grads", "optim_grads_params"};
-        auto const found = std::find(names.begin(), names.end(), *strategy);
+        std::string const strategy = said.value_or(names.front());
+        if (!said)
+            out.warnings.push_back(
+                "--data-parallel-sharding-strategy is not there: --use-megatron-fsdp shards nothing without it");
+        auto const found = std::find(names.begin(), names.end(), strategy);
         if (found == names.end())
             throw InputError(
                 "{}: --data-parallel-sharding-strategy: '{}' (no_shard, optim, optim_grads or "
                 "optim_grads_params)",
-                in.where(), *strategy);
+                in.where(), strategy);
         p.zero = static_cast<int>(found - names.begin());
     }
     std::int64_t const instances = in.degree("--num-distributed-optimizer-instances");

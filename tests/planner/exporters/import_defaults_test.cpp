@@ -56,3 +56,31 @@ TEST_CASE("switches of the environment are what a script assigns, quoted or not,
     CHECK(attention("export NVTE_MASKED_SOFTMAX_FUSION=\"0\"") == AttentionKernel::eager);
     CHECK(attention("# NVTE_MASKED_SOFTMAX_FUSION=0 is slow") == AttentionKernel::unfused);
 }
+
+TEST_CASE("Megatron FSDP without a strategy shards nothing, and says so", "[import]") {
+    auto const megatron = [](std::string const& more) {
+        return import_megatron("--bf16 --use-distributed-optimizer " + more, "t.sh", llama_of_defaults());
+    };
+    ForeignPlan const open = megatron("--use-megatron-fsdp");
+    CHECK(open.plan.zero == 0);
+    CHECK(warns_of(open, "--data-parallel-sharding-strategy is not there"));
+    ForeignPlan const said = megatron("--use-megatron-fsdp --data-parallel-sharding-strategy no_shard");
+    CHECK(said.plan.zero == 0);
+    CHECK_FALSE(warns_of(said, "--data-parallel-sharding-strategy"));
+    CHECK(megatron("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads").plan.zero == 2);
+    CHECK(megatron("").plan.zero == 1);
+    CHECK(megatron("--data-parallel-sharding-strategy optim_grads").plan.zero == 1);  // FSDP's
+}
+
+TEST_CASE("tokens that Megatron-LM gathers by default are said to be counted as sent", "[import]") {
+    ModelSpec const experts = find_model("mixtral-8x7b");
+    auto const warned = [&](std::string const& more) {
+        return warns_of(import_megatron("--bf16 " + more, "t.sh", experts), "counted as all-to-all");
+    };
+    CHECK(warned("--expert-model-parallel-size 8"));
+    CHECK(warned("--expert-model-parallel-size 8 --moe-token-dispatcher-type allgather"));
+    CHECK_FALSE(warned("--expert-model-parallel-size 8 --moe-token-dispatcher-type alltoall"));
+    CHECK_FALSE(warned(""));
+    CHECK_FALSE(warns_of(import_megatron("--bf16 --expert-model-parallel-size 8", "t.sh", llama_of_defaults()),
+                         "counted as all-to-all"));
+}
