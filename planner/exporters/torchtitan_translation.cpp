@@ -25,15 +25,16 @@ void translate_schedule(Translation& t, std::int64_t microbatches) {
         return;
     }
     bool const has_class = std::string_view(torchtitan_schedule(p.schedule)) != "1F1B";
+    Schedule const usual = p.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;  // 1F1B has one chunk on a rank
     if (p.schedule == Schedule::breadth_first && p.vpp == 1)
         t.replace(&ParallelPlan::schedule, Schedule::gpipe, "schedule",
                   "LoopedBFS takes several chunks per stage; with one it is GPipe");
     else if (!has_class)
         t.replace(
-            &ParallelPlan::schedule, Schedule::one_f_one_b, "schedule",
-            "torch.distributed.pipelining has no {}; the file runs 1F1B ('sextant simulate --write-schedule' writes "
+            &ParallelPlan::schedule, usual, "schedule",
+            "torch.distributed.pipelining has no {}; the file runs {} ('sextant simulate --write-schedule' writes "
             "the schedule itself, for pipeline_parallel_schedule_csv)",
-            name_of(p.schedule));
+            name_of(p.schedule), torchtitan_schedule(usual));
     if (puts_weights_off(p.schedule))
         t.cannot("schedule",
                  "PyTorch refuses compiled layers in {}: they run op by op, slower and with more memory than predicted",
