@@ -93,6 +93,23 @@ std::vector<std::int64_t> spread_layers(std::int64_t layers, std::int64_t stages
     return held;
 }
 
+/// Source: pipeline_llm of torchtitan 0.2, distributed/pipeline_parallel.py; PipelineScheduleMulti and the V-shaped
+/// schedules of torch/distributed/pipelining/schedules.py.
+void check_stage_count(TomlValues const& in, ScheduleClass const& schedule, std::int64_t stages, std::int64_t pp,
+                       char const* key) {
+    auto const refuse = [&](std::string const& why) {
+        throw InputError("{}: parallelism.{}: {} (torchtitan refuses it)", in.where(), key, why);
+    };
+    if (stages % pp != 0) refuse(fmt::format("{} stages are no multiple of the {} ranks of the pipeline", stages, pp));
+    std::int64_t const each = stages / pp;
+    bool const folds = schedule.schedule == Schedule::zb_v || schedule.schedule == Schedule::dualpipe_v;
+    if (schedule.chunks == 1 && each != 1)
+        refuse(fmt::format("{} has one stage on each rank, and not {}", schedule.name, each));
+    if (folds && each != 2) refuse(fmt::format("{} has two stages on each rank, and not {}", schedule.name, each));
+    if (schedule.chunks > 1 && each < 2)
+        refuse(fmt::format("{} has at least two stages on each rank, and not {}", schedule.name, each));
+}
+
 void read_pipeline(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
     ParallelPlan& p = out.plan;
     p.pp = in.degree("parallelism.pipeline_parallel_degree");
@@ -110,15 +127,14 @@ void read_pipeline(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
     if (!parts.empty()) {
         p.stage_layers = layers_of_parts(parts);
         auto const stages = static_cast<std::int64_t>(parts.size());
-        if (stages % p.pp != 0)
-            throw InputError("{}: parallelism.module_fqns_per_model_part: {} parts are no multiple of the {} stages",
-                             in.where(), stages, p.pp);
+        check_stage_count(in, schedule, stages, p.pp, "module_fqns_per_model_part");
         p.vpp = stages / p.pp;
     } else {
         if (each) {
             std::int64_t const units = model.layer_count() + ends.first + ends.last;
             std::int64_t const stages = (units + *each - 1) / *each;
-            p.vpp = std::max<std::int64_t>(1, stages / p.pp);
+            check_stage_count(in, schedule, stages, p.pp, "pipeline_parallel_layers_per_stage");
+            p.vpp = stages / p.pp;
         }
         p.stage_layers = spread_layers(model.layer_count(), p.pp * p.vpp, ends);
         if (p.stage_layers.empty())
@@ -126,7 +142,6 @@ void read_pipeline(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
                 "{}: parallelism.pipeline_parallel_degree: {} layers on {} stages, whose ends count as {} and {} more",
                 in.where(), model.layer_count(), p.pp * p.vpp, ends.first, ends.last);
     }
-    if (p.schedule == Schedule::interleaved && p.vpp == 1) p.schedule = Schedule::one_f_one_b;
     bool const balanced = !p.stage_layers.empty() && can_split(model, p.pp, p.vpp) &&
                           p.stage_layers == balanced_split(model, p.pp, p.vpp);
     if (balanced) p.stage_layers.clear();

@@ -84,3 +84,36 @@ TEST_CASE("tokens that Megatron-LM gathers by default are said to be counted as 
     CHECK_FALSE(warns_of(import_megatron("--bf16 --expert-model-parallel-size 8", "t.sh", llama_of_defaults()),
                          "counted as all-to-all"));
 }
+
+TEST_CASE("stages that torchtitan refuses are refused", "[import]") {
+    auto const titan = [](std::string const& more) {
+        return import_torchtitan("[parallelism]\npipeline_parallel_degree = 4\n" + more, "t.toml", llama_of_defaults());
+    };
+    auto const scheduled = [&](char const* schedule, std::int64_t layers) {
+        return titan(fmt::format("pipeline_parallel_schedule = \"{}\"\npipeline_parallel_layers_per_stage = {}\n",
+                                 schedule, layers))
+            .plan;
+    };
+    // 32 layers, and one each for embedding and output, on four ranks.
+    CHECK(scheduled("1F1B", 9).vpp == 1);
+    CHECK(scheduled("Interleaved1F1B", 3).vpp == 3);
+    CHECK(titan("pipeline_parallel_schedule = \"ZBVZeroBubble\"\n").plan.vpp == 2);
+    CHECK_THROWS_WITH(scheduled("1F1B", 5), contains("7 stages are no multiple of the 4 ranks"));
+    CHECK_THROWS_WITH(scheduled("1F1B", 3), contains("1F1B has one stage on each rank, and not 3"));
+    CHECK_THROWS_WITH(scheduled("Interleaved1F1B", 9), contains("at least two stages on each rank"));
+    CHECK_THROWS_WITH(scheduled("ZBVZeroBubble", 3), contains("ZBVZeroBubble has two stages on each rank, and not 3"));
+    auto const parts = [&](char const* schedule) {
+        std::string lists;
+        for (int stage = 0; stage < 4; ++stage)
+            for (int layer = 0; layer < 8; ++layer)
+                lists += fmt::format("{}\"layers.{}\"{}", layer == 0 ? "[" : ", ", 8 * stage + layer,
+                                     layer < 7   ? ""
+                                     : stage < 3 ? "], "
+                                                 : "]");
+        return titan(fmt::format("pipeline_parallel_schedule = \"{}\"\nmodule_fqns_per_model_part = [{}]\n", schedule,
+                                 lists))
+            .plan;
+    };
+    CHECK(parts("GPipe").vpp == 1);
+    CHECK_THROWS_WITH(parts("LoopedBFS"), contains("at least two stages on each rank"));
+}

@@ -106,7 +106,7 @@ TEST_CASE("torchtitan spreads layers over stages with embedding and output as on
     };
     CHECK(stages("") == Layers{8, 9, 8, 7});
     CHECK(stages("pipeline_parallel_schedule = \"Interleaved1F1B\"\n") == Layers{4, 5, 4, 4, 4, 4, 4, 3});
-    CHECK(stages("pipeline_parallel_layers_per_stage = 5\n") == stages(""));  // 34 / 5 on 4 ranks: one each
+    CHECK(stages("pipeline_parallel_layers_per_stage = 9\n") == stages(""));  // 34 / 9 on 4 ranks: one each
     CHECK(stages("pipeline_parallel_first_stage_less_layers = 0\npipeline_parallel_last_stage_less_layers = 0\n")
               .empty());  // 8 each
     CHECK(stages("pipeline_parallel_last_stage_less_layers = 3\n") == Layers{8, 9, 9, 6});
