@@ -80,6 +80,15 @@ void set_data_parallel(ForeignPlan& plan);
 /// What Megatron-LM and Megatron-DeepSpeed spell alike: accelerators, degrees, batches, recompute, precision, dropout.
 void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model);
 
+/// Whose arguments they are: some have other names.
+enum class MegatronDialect : std::uint8_t { megatron_lm, deepspeed };
+
+/// Checks what the arguments say of a model beside its sizes: gate, heads of keys and values, one matrix for embedding
+/// and output, latent attention, windows, which layers have experts. Where they describe the model (--hidden-size),
+/// what is missing has its default, and a warning says what that builds.
+/// @throws InputError naming an argument of another model.
+void check_megatron_model(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model, MegatronDialect dialect);
+
 /// Of the environment: 1 has PyTorch multiply fp32 in TF32.
 inline constexpr std::string_view tf32_variable = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE";
 

@@ -111,11 +111,6 @@ void read_model_size(ArgumentReader& in, ForeignPlan& out, ModelSpec const& mode
                       .vocab = other_vocabulary(in, model, out.plan.tp),
                       .mtp_modules = read_prediction(in, out, model)},
                      model, in.where());
-    if (in.flag("--untie-embeddings-and-output-weights") && model.tied_embeddings)
-        throw InputError(
-            "{}: --untie-embeddings-and-output-weights, but {} has one matrix for both (--model has to name the model "
-            "of the file)",
-            in.where(), model.name);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 void read_launch(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     ParallelPlan& p = out.plan;
     read_common_arguments(in, out, model);
+    check_megatron_model(in, out, model, MegatronDialect::deepspeed);
     p.cp = in.degree("--ds-sequence-parallel-size");
     p.ep = model.moe ? in.degree("--moe-expert-parallel-size") : 1;
     p.expert_tp = in.flag("--enable-expert-tensor-parallelism") && model.moe ? p.tp : 1;

@@ -385,6 +385,7 @@ ForeignPlan import_megatron(std::string_view text, std::string_view where, Model
     out.plan.pp = in.degree("--pipeline-model-parallel-size");
     read_chunks(in, out, model);
     read_common_arguments(in, out, model);
+    check_megatron_model(in, out, model, MegatronDialect::megatron_lm);
     settle_chunks(out, model);
     read_context(in, out, model);
     read_experts(in, out, model);

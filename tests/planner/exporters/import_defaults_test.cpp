@@ -1,7 +1,9 @@
 #include "core/error.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "planner/importers/foreign_plan.hpp"
+#include "planner/importers/layer_pattern.hpp"
 #include "tests/catch.hpp"
+#include "tests/planner/exporters/exported.hpp"
 
 #include <fmt/format.h>
 
@@ -116,4 +118,101 @@ TEST_CASE("stages that torchtitan refuses are refused", "[import]") {
     };
     CHECK(parts("GPipe").vpp == 1);
     CHECK_THROWS_WITH(parts("LoopedBFS"), contains("at least two stages on each rank"));
+}
+
+TEST_CASE("layers are marked by lists as Megatron-LM evaluates them", "[import]") {
+    using Marks = std::vector<bool>;
+    CHECK(layer_pattern("[0,1,1]") == Marks{false, true, true});
+    CHECK(layer_pattern("[0]*1+[1]*2") == Marks{false, true, true});
+    CHECK(layer_pattern("([1]*2+[0])*2") == Marks{true, true, false, true, true, false});
+    CHECK(layer_pattern("([1])*0") == Marks{});
+    for (char const* const none : {"", "3", "[", "[]", "[1,]", "[1]*", "([1]", "[1]+", "[1]]",
+                                   "[1]*99999999999999999999", "([1]*60000)*60000", "[a]", "[1] "}) {
+        CAPTURE(none);
+        CHECK_FALSE(layer_pattern(none));
+    }
+    CHECK_FALSE(layer_pattern(std::string(100000, '(')));
+}
+
+TEST_CASE("arguments of another model than the one that is named are refused", "[import]") {
+    struct Row {
+        char const* model;
+        char const* arguments;
+        char const* why;
+    };
+    for (Row const& row :
+         {Row{"gpt3-6.7b", "--swiglu", "--swiglu, but gpt3-6.7b has no gate"},
+          Row{"llama-3.1-8b", "--squared-relu", "has a gate"},
+          Row{"llama-3.1-8b", "--window-size 511,0", "--window-size 511,0, but llama-3.1-8b has no sliding window"},
+          Row{"gpt-oss-20b", "--window-size 511,0", "has a window of 128 tokens"},
+          Row{"gpt-oss-20b", "--window-size 127,0 --window-attn-skip-freq 3", "has other layers of that kind"},
+          Row{"llama-3.1-8b", "--multi-latent-attention", "--multi-latent-attention, but llama-3.1-8b has none"},
+          Row{"deepseek-v2-lite", "--kv-lora-rank 256", "--kv-lora-rank 256, but deepseek-v2-lite has 512"},
+          Row{"deepseek-v2-lite", "--qk-head-dim 64", "has 128"},
+          Row{"deepseek-v2-lite", "--q-lora-rank 1536", "has 0"},
+          Row{"deepseek-v2-lite", "--num-experts 64 --moe-layer-freq 2", "has other layers of that kind"},
+          Row{"deepseek-v2-lite", "--num-experts 64 --moe-layer-freq '([0]*2+[1]*25)'",
+              "has other layers of that kind"},
+          Row{"llama-3.2-1b", "--untie-embeddings-and-output-weights", "has one matrix for both"}}) {
+        CAPTURE(row.model, row.arguments);
+        CHECK_THROWS_WITH(import_megatron(std::string("--bf16 ") + row.arguments, "t.sh", find_model(row.model)),
+                          contains(row.why));
+    }
+    auto const of = [](char const* model, char const* arguments) {
+        return import_megatron(std::string("--bf16 ") + arguments, "t.sh", find_model(model));
+    };
+    CHECK_NOTHROW(of("gpt-oss-20b", "--window-size 128,0 --window-attn-skip-freq 2"));
+    CHECK_NOTHROW(of("gpt-oss-20b", "--window-size '(127, 0)' --window-attn-skip-freq '([1,0])*12'"));
+    CHECK_NOTHROW(of("deepseek-v2-lite", "--num-experts 64 --moe-layer-freq '([0]*1+[1]*26)' --kv-lora-rank 512"));
+    CHECK_NOTHROW(of("llama-3.1-8b", "--window-size '-1,0'"));
+}
+
+TEST_CASE("a script that leaves out what its model needs is told what Megatron-LM builds", "[import]") {
+    auto const of = [](char const* model, std::string const& arguments) {
+        return import_megatron("--bf16 " + arguments, "t.sh", find_model(model));
+    };
+    ForeignPlan const bare = of("llama-3.1-8b", "--num-layers 32 --hidden-size 4096 --num-query-groups 8");
+    CHECK(warns_of(bare, "--swiglu is not there: Megatron-LM builds feed-forward halves without a gate"));
+    CHECK(warns_of(bare, "--group-query-attention is not there: Megatron-LM builds 32 key-value heads"));
+    CHECK(warns_of(bare, "--untie-embeddings-and-output-weights is not there: Megatron-LM builds one matrix"));
+    CHECK(warns_of(bare, "--ffn-hidden-size is not there: Megatron-LM builds 16384 units"));
+    CHECK(warns_of(of("llama-3.1-8b", "--hidden-size 4096 --group-query-attention"), "builds 1 key-value heads"));
+    CHECK(warns_of(of("gpt-oss-20b", "--hidden-size 2880"), "--window-size is not there"));
+    CHECK(
+        warns_of(of("gpt-oss-20b", "--hidden-size 2880 --window-size 127,0"), "--window-attn-skip-freq is not there"));
+    ForeignPlan const latent = of("deepseek-v2-lite", "--hidden-size 2048 --num-experts 64 --multi-latent-attention");
+    CHECK(warns_of(latent, "--kv-lora-rank is not there: Megatron-LM builds latent attention with 32 there"));
+    CHECK_FALSE(warns_of(latent, "--qk-head-dim"));
+    CHECK(warns_of(latent, "--moe-layer-freq is not there: Megatron-LM builds experts in every layer"));
+    CHECK(warns_of(of("mixtral-8x7b", "--hidden-size 4096"), "--num-experts is not there"));
+    // Not where the arguments are a part of the whole, or the checkpoint has the rest.
+    CHECK_FALSE(warns_of(of("llama-3.1-8b", "--num-layers 32"), "Megatron-LM builds"));
+    CHECK_FALSE(warns_of(of("llama-3.1-8b", "--hidden-size 4096 --use-checkpoint-args"), "Megatron-LM builds"));
+    ForeignPlan const deepspeed =
+        import_deepspeed("{}", "--bf16 --micro-batch-size 1 --hidden-size 4096 --swiglu --ffn-hidden-size 14336",
+                         "t.sh", llama_of_defaults());
+    CHECK(warns_of(deepspeed, "--num-key-value-heads is not there: Megatron-LM builds 32 key-value heads"));
+    CHECK_FALSE(warns_of(deepspeed, "--group-query-attention"));
+}
+
+TEST_CASE("an exported script describes its model whole", "[import][export]") {
+    int written = 0;
+    for (std::string const& name : model_names()) {
+        CAPTURE(name);
+        ModelSpec const model = find_model(name);
+        for (char const* const format : {"megatron", "deepspeed"}) {
+            Export e;
+            try {
+                e = fixtures::exported({.format = format, .model = model});
+            } catch (InputError const&) {
+                continue;  // recurrent layers and others that no files are written for
+            }
+            ForeignPlan const back = std::string_view(format) == "megatron"
+                                         ? import_megatron(e.files[0].text, "t.sh", model)
+                                         : import_deepspeed(e.files[0].text, e.files[1].text, "t.sh", model);
+            CHECK_FALSE(warns_of(back, "Megatron-LM builds"));
+            ++written;
+        }
+    }
+    CHECK(written > 100);
 }

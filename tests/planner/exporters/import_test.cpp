@@ -42,7 +42,10 @@ TEST_CASE("words of a script are those that a shell would see", "[import]") {
 }
 
 TEST_CASE("of a script with several launches the first is read, and values given twice are warned of", "[import]") {
-    std::string const size = "--num-layers 32 --hidden-size 4096 --bf16 --overlap-grad-reduce ";
+    std::string const size =
+        "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --swiglu --untie-embeddings-and-output-weights "
+        "--bf16 "
+        "--overlap-grad-reduce ";
     auto const megatron = [](std::string const& text) { return import_megatron(text, "t.sh", llama()); };
     ForeignPlan const two = megatron("torchrun --nproc_per_node 8 a.py " + size +
                                      "--tensor-model-parallel-size 4 2>&1 | tee log\n"
