@@ -26,7 +26,7 @@ std::optional<Source> source_of(PlanOptions const& o) {
     std::optional<Source> found;
     for (Source const& source :
          {Source{"--from-megatron", o.from_megatron}, Source{"--from-deepspeed", o.from_deepspeed},
-          Source{"--from-torchtitan", o.from_torchtitan}}) {
+          Source{"--from-torchtitan", o.from_torchtitan}, Source{"--from-accelerate", o.from_accelerate}}) {
         if (source.value.empty()) continue;
         if (found)
             throw InputError("{}: {} is given as well (one file describes the plan)", source.option, found->option);
@@ -51,10 +51,20 @@ ForeignPlan import_deepspeed_file(std::string const& path, ModelSpec const& mode
     return import_deepspeed(read_text_file(config), text, path, model);
 }
 
+/// With the JSON that it names with deepspeed_config_file, beside it.
+ForeignPlan import_accelerate_file(std::string const& path) {
+    std::string const text = read_text_file(path);
+    auto const config = accelerate_deepspeed_file(text, path);
+    if (!config) return import_accelerate(text, "", path);
+    return import_accelerate(text, read_text_file((std::filesystem::path(path).parent_path() / *config).string()),
+                             path);
+}
+
 ForeignPlan read_source(Source const& source, ModelSpec const& model) {
     std::string_view const option = source.option;
     if (option == "--from-deepspeed") return import_deepspeed_file(source.value, model);
     if (option == "--from-torchtitan") return import_torchtitan(read_text_file(source.value), source.value, model);
+    if (option == "--from-accelerate") return import_accelerate_file(source.value);
     bool const arguments = source.value.starts_with("--");
     return arguments ? import_megatron(source.value, option, model)
                      : import_megatron(read_text_file(source.value), source.value, model);
@@ -118,6 +128,7 @@ void add_import_options(CLI::App& app, PlanOptions& o) {
     add("--from-deepspeed", o.from_deepspeed, "DeepSpeed's JSON, or a launch script that names it", "FILE");
     add("--from-torchtitan", o.from_torchtitan, "torchtitan's TOML; options given here count before those of a file",
         "FILE");
+    add("--from-accelerate", o.from_accelerate, "Accelerate's YAML: FSDP, DeepSpeed or plain data parallelism", "FILE");
 }
 
 Given given_options(CLI::App const& app) {

@@ -46,8 +46,9 @@ struct PlanOptions {
     std::string lora_targets, base_weights;
     std::string max_memory;
     std::optional<double> price;
-    std::optional<std::int64_t> mtp_modules;                     ///< that a file of others states; absent: the model's
-    std::string from_megatron, from_deepspeed, from_torchtitan;  ///< files of others (cli/export/plan_import.hpp)
+    std::optional<std::int64_t> mtp_modules;  ///< that a file of others states; absent: the model's
+    /// Files of others (cli/export/plan_import.hpp).
+    std::string from_megatron, from_deepspeed, from_torchtitan, from_accelerate;
 };
 
 enum class Axes : std::uint8_t {

@@ -71,12 +71,31 @@ std::string framework_of(DeepSpeedSettings const& s, ParallelPlan const& p) {
     return p.zero <= 1 ? "deepspeed:gradient_bytes=6" : "deepspeed:gradient_bytes=4";
 }
 
+void apply_settings(DeepSpeedSettings const& s, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
+    if (s.tensor_parallel) p.tp = *s.tensor_parallel;
+    if (s.sequence_parallel) p.cp = *s.sequence_parallel;
+    p.cp_mode = p.cp > 1 ? ContextParallel::ulysses : ContextParallel::ring;
+    if (s.zero) p.zero = *s.zero;
+    if (s.precision) p.precision = *s.precision;
+    if (s.optimizer) p.optimizer = *s.optimizer;
+    bool const checkpoints = s.offloads_checkpoints && p.recompute == Recompute::full;
+    p.offload = s.offloads_optimizer && checkpoints ? Offload::optimizer_and_activations
+                : s.offloads_optimizer              ? Offload::optimizer
+                : checkpoints                       ? Offload::activations
+                                                    : Offload::none;
+    out.framework = framework_of(s, p);
+}
+
+void read_shard_group(DeepSpeedSettings const& s, ParallelPlan& p) {
+    if (s.shard_group && p.zero == 3 && *s.shard_group != p.dp * p.cp) p.shard_group = *s.shard_group;
+}
+
 }  // namespace
 
 ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std::string_view where,
                              ModelSpec const& model) {
     ForeignPlan out;
-    ParallelPlan& p = out.plan;
     DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
     MicroBatch of_launch = MicroBatch::open;
     bool tf32 = false;
@@ -91,23 +110,19 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
             "the JSON does not say how the model is split nor what is recomputed: --tp, --pp, --recompute and the like "
             "do, or name the launch script instead");
     }
-    if (s.tensor_parallel) p.tp = *s.tensor_parallel;
-    if (s.sequence_parallel) p.cp = *s.sequence_parallel;
-    p.cp_mode = p.cp > 1 ? ContextParallel::ulysses : ContextParallel::ring;
-    if (s.zero) p.zero = *s.zero;
-    if (!s.zero && launch.empty()) p.zero = 0;
-    if (s.precision) p.precision = *s.precision;
-    if (s.optimizer) p.optimizer = *s.optimizer;
-    if (tf32 && p.precision == Precision::fp32) p.precision = Precision::tf32;
-    bool const checkpoints = s.offloads_checkpoints && p.recompute == Recompute::full;
-    p.offload = s.offloads_optimizer && checkpoints ? Offload::optimizer_and_activations
-                : s.offloads_optimizer              ? Offload::optimizer
-                : checkpoints                       ? Offload::activations
-                                                    : Offload::none;
-    out.framework = framework_of(s, p);
+    if (!s.zero && launch.empty()) out.plan.zero = 0;
+    apply_settings(s, out);
+    if (tf32 && out.plan.precision == Precision::fp32) out.plan.precision = Precision::tf32;
     read_batches(s, launch, of_launch, out, where);
-    if (s.shard_group && p.zero == 3 && *s.shard_group != p.dp * p.cp) p.shard_group = *s.shard_group;
+    read_shard_group(s, out.plan);
     return out;
+}
+
+void add_deepspeed(ForeignPlan& out, std::string_view json, std::string_view where) {
+    DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
+    apply_settings(s, out);
+    read_batches(s, "", MicroBatch::open, out, where);
+    read_shard_group(s, out.plan);
 }
 
 }  // namespace sextant

@@ -20,4 +20,8 @@ struct DeepSpeedSettings {
 /// @throws InputError with `where` and the key.
 DeepSpeedSettings read_deepspeed_settings(std::string_view json, std::string_view where, ForeignPlan& out);
 
+/// Adds what the JSON says to a plan of which a launcher's file says how the model is split, in which precision where
+/// the JSON leaves that open, and on how many accelerators. @throws InputError likewise.
+void add_deepspeed(ForeignPlan& out, std::string_view json, std::string_view where);
+
 }  // namespace sextant

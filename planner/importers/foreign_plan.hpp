@@ -45,6 +45,12 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
 /// torchtitan's TOML. @throws InputError likewise.
 ForeignPlan import_torchtitan(std::string_view toml, std::string_view where, ModelSpec const& model);
 
+/// Accelerate's YAML, of `accelerate config`, and DeepSpeed's JSON where it names one (`accelerate_deepspeed_file`).
+/// @throws InputError likewise.
+ForeignPlan import_accelerate(std::string_view yaml, std::string_view deepspeed, std::string_view where);
+/// The file of DeepSpeed's JSON that it names; nothing: none.
+std::optional<std::string> accelerate_deepspeed_file(std::string_view yaml, std::string_view where);
+
 /// Settles what such a file leaves to the number of data-parallel ranks, once `plan` and the global batch are known:
 /// the micro-batch (into `foreign.plan`), and a warning of a pipeline that runs empty within a step.
 /// @throws InputError with `where`: the framework refuses to divide the batch so.

@@ -386,6 +386,28 @@ TEST_CASE("estimate: a file that fixes the sequences of a rank has a global batc
     CHECK_THAT(run_sextant(export_titan).out, contains("global_batch_size = 64"));
 }
 
+TEST_CASE("estimate: Accelerate's file gives a plan, with DeepSpeed's JSON beside it", "[cli][import]") {
+    ScratchFolder const folder("import_accelerate");
+    Arguments const model{"--model", "llama-3.2-1b", "--cluster", "h100-sxm"};
+    std::string const head = "mixed_precision: bf16\nnum_processes: 16\n";
+    Arguments const fsdp{"--from-accelerate",
+                         folder.file("fsdp.yaml", head + "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n")};
+    Arguments const rest{"--seq", "2048", "--micro-batch", "2", "--global-batch", "64"};
+    Json const plan = plan_of(model + fsdp + rest);
+    CHECK(plan.at("dp") == 16);
+    CHECK(plan.at("zero") == 3);
+    CHECK(plan.at("micro_batch") == 2);
+    CHECK(report(Arguments{"estimate"} + model + fsdp + rest).at("framework") == "transformers");
+    CHECK_THAT(run_sextant(Arguments{"estimate"} + model + fsdp + rest).out, contains("--from-accelerate"));
+    static_cast<void>(folder.file("ds.json", R"({"zero_optimization": {"stage": 2}})"));
+    Arguments const deepspeed{"--from-accelerate",
+                              folder.file("ds.yaml", head + "distributed_type: DEEPSPEED\ndeepspeed_config:\n"
+                                                            "  deepspeed_config_file: ds.json\n")};
+    CHECK(plan_of(model + deepspeed + rest).at("zero") == 2);
+    CHECK(report(Arguments{"plan"} + model + deepspeed + rest).at("present").at("plan").at("dp") == 16);
+    check_refused(Arguments{"estimate"} + model + deepspeed + fsdp, "--from-accelerate");
+}
+
 TEST_CASE("plan: an imported plan stands beside the best", "[cli][import]") {
     ScratchFolder const folder("import_plan");
     std::string const file = folder.file(
