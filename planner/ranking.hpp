@@ -26,6 +26,7 @@ public:
     [[nodiscard]] KeptUpTo kept_up_to() const;
     /// Whether all places are taken by plans with smaller scores.
     [[nodiscard]] bool is_closed_to(double score) const { return groups_.size() == top_ && score > worst_score_; }
+    [[nodiscard]] bool is_full() const { return groups_.size() == top_; }
     /// The best plan of the candidate's group; null: there is none.
     [[nodiscard]] Candidate const* best_beside(Candidate const& candidate) const;
 

@@ -35,15 +35,15 @@ bool can_lead(Ranking const& places, Candidate const& bounded) {
     return best == nullptr || bounded.score <= best->score;
 }
 
-/// Walks `kept`, in the order of its lower bounds, as far as one of them can take a place of the ranking.
+/// Walks `kept`, in the order of its lower bounds, as far as one of them can take a place of the ranking. `walk` says
+/// whether a plan may have one.
 template <class Walk>
 void walk_in_order(Ranking& places, std::vector<Candidate> const& kept, Walk const& walk) {
     for (Candidate const& candidate : kept) {
         if (places.is_closed_to(candidate.score)) break;
         if (!can_lead(places, candidate)) continue;
         Candidate walked = candidate;
-        walk(walked);
-        places.offer(walked);
+        if (walk(walked)) places.offer(walked);
     }
 }
 
@@ -61,15 +61,23 @@ void refine(SearchResult& result, ClosedForm& form, std::vector<SearchSpace> con
             SearchOptions const& options) {
     Walker walker(form, options.objective);
     ParetoFront front;
+    // What a rank holds of a schedule walked to its end may be more than the search had seen of it.
+    bool some_misfit = false;
     auto const walk_for_both = [&](Candidate& candidate) {
         walker.walk(candidate);
-        front.offer(candidate);
+        bool const fits = limit.admits(candidate.estimate.memory);
+        if (fits) front.offer(candidate);
+        some_misfit = some_misfit || !fits;
+        return fits;
     };
     Ranking places(options.top, options.grouping);
     walk_in_order(places, result.best, walk_for_both);
     if (!result.interrupted && !is_complete(places, result.kept_up_to)) {
         SearchOptions wider = options;
-        wider.at_most = places.sorted().back().score;
+        if (some_misfit && !places.is_full())
+            wider.top *= 4;  // no score bounds what may take the places that are left
+        else
+            wider.at_most = places.sorted().back().score;
         SearchResult const again =
             search(form.model(), form.workload(), form.cluster(), form.framework(), spaces, limit, wider);
         walk_in_order(places, again.best, walk_for_both);
@@ -85,6 +93,7 @@ void refine(SearchResult& result, ClosedForm& form, std::vector<SearchSpace> con
     walk_in_order(fastest, result.quick_misfits, [&](Candidate& candidate) {
         walker.walk(candidate);
         candidate.score = candidate.estimate.time.base();
+        return true;
     });
     result.quick_misfits = fastest.sorted();
     if (!result.quick_misfits.empty()) result.fastest_misfit = result.quick_misfits.front();

@@ -147,6 +147,7 @@ void refine_with_recompute(SearchResult& result, ClosedForm& form, std::vector<S
         for (Candidate& c : reduced) {
             if (!may_lead(score_of(c, least_walked_time(c.estimate, c.plan), options.objective, price))) continue;
             c.estimate = form.evaluate(c.plan, PipelineMethod::walk);
+            if (!limit.admits(c.estimate.memory)) continue;
             c.score = score_of(c, c.estimate.time, options.objective, price);
             places.offer(c);
             if (!result.pareto.empty()) front.offer(c);

@@ -26,6 +26,12 @@ Bytes sum_of(ShapeCost const& shape, StageContent const& content, ParallelPlan c
     return kept;
 }
 
+/// Whether a rank holds every microbatch of every chunk before the first backward, so that it does not matter what each
+/// chunk keeps. A schedule that is walked as far as it repeats is too short to tell.
+bool holds_all_microbatches(Schedule schedule) {
+    return schedule == Schedule::gpipe || schedule == Schedule::breadth_first;
+}
+
 }  // namespace
 
 Bytes kept_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan,
@@ -60,7 +66,7 @@ std::vector<double> shares_of(ShapeCost const& shape, std::span<StageContent con
 
 double held_at_most(std::vector<double> const& chunk_shares, PipelineCost const& pipeline, ParallelPlan const& plan,
                     std::int64_t rank, MomentStore& moments) {
-    if (chunk_shares.empty())
+    if (chunk_shares.empty() || holds_all_microbatches(plan.schedule))
         return microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, pipeline.microbatches, rank);
     if (has_closed_form(plan.schedule)) {
         ScheduleShape const shape{.ranks = plan.pp, .microbatches = pipeline.microbatches, .chunks = plan.vpp};

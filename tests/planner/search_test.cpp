@@ -416,6 +416,30 @@ TEST_CASE("refine: the fastest plan that misses the limit is that of walking the
     CHECK(turned);
 }
 
+TEST_CASE("refine: a plan whose walk holds more than the limit has no place, nor is it on the front", "[INV-26]") {
+    Question question;
+    question.constraints.pp = AxisFilter::parse(">=2", "--pp");
+    question.options.keep = Kept::to_refine;
+    question.options.grouping = Grouping::none;
+    question.options.top = 3;
+    SearchResult result = question.answer();
+    REQUIRE(result.pareto.size() > 1);
+    // What the search took for little turns out to be more than half of its plans may take.
+    std::vector<double> peaks;
+    for (Candidate const& c : result.best)
+        peaks.push_back(c.estimate.peak().base());
+    std::sort(peaks.begin(), peaks.end());
+    MemoryLimit less = question.limit;
+    less.usable = peaks[peaks.size() / 2] * units::B;
+    ClosedForm form(question.model, workload, question.machine, question.framework, Precision::bf16);
+    refine(result, form, question.spaces(), less, question.options);
+    CHECK(result.best.size() == question.options.top);
+    for (auto const& plans : {result.best, result.pareto})
+        for (Candidate const& c : plans)
+            CHECK(less.admits(c.estimate.memory));
+    CHECK_FALSE(result.pareto.empty());
+}
+
 TEST_CASE("refine: what is kept and walked is the same for any number of threads", "[INV-12]") {
     Question question;
     question.options.keep = Kept::to_refine;

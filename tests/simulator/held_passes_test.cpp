@@ -1,8 +1,10 @@
 #include "simulator/held_passes.hpp"
 
+#include "simulator/closed_form.hpp"
 #include "simulator/schedule_walk.hpp"
 #include "simulator/schedules/catalog.hpp"
 #include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
 #include "tests/seeds.hpp"
 #include "tests/simulator/sample_graph.hpp"
 
@@ -60,6 +62,31 @@ TEST_CASE("fullest_moments: two chunks on two ranks, by hand", "[INV-28]") {
     CHECK(moments == std::vector<HeldPasses>{{3, 2}, {4, 1}});
     std::vector<double> const shares{14.0 / 16, 2.0 / 16};
     CHECK(held_microbatches(moments, shares) == Approx(58.0 / 16));
+}
+
+TEST_CASE("breadth-first holds every microbatch of chunks that differ, however short its schedule is walked",
+          "[INV-28]") {
+    ModelSpec const model = fixtures::llama(1024, 18, 8, 16, 4096);
+    ParallelPlan plan;
+    plan.schedule = Schedule::breadth_first;
+    plan.pp = 4;
+    plan.vpp = 4;
+    plan.recompute = Recompute::full;
+    plan.zero = 0;
+    auto const microbatches = GENERATE(16, 2000);
+    auto const method = GENERATE(PipelineMethod::quick, PipelineMethod::walk);
+    CAPTURE(microbatches, method == PipelineMethod::walk);
+    Workload const workload{.sequence = 512, .global_batch = microbatches};
+    ClusterSpec const machine = fixtures::cluster();
+    FrameworkProfile const framework = fixtures::neutral_framework();
+    ClosedForm form(model, workload, machine, framework, Precision::bf16);
+    PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan, method);
+    bool differ = false;
+    for (StageCost const& stage : pipeline.stages) {
+        differ = differ || stage.has_unequal_chunks();
+        CHECK(stage.load.in_flight == static_cast<double>(microbatches));
+    }
+    CHECK(differ);
 }
 
 TEST_CASE("most_bytes_held is what each pass of a rank keeps, and has again from the input half to the weight half") {
