@@ -250,12 +250,23 @@ Subcommand describe_calibrate_run(CLI::App& calibrate, CommandContext& context) 
     app.add_option("--bench-names", r.benches, "only these benchmarks (see 'sextant-bench --list')")
         ->delimiter(',')
         ->option_text("A[,B...]");
-    app.add_flag_callback(
-        "--quick", [&r] { set_effort(r, BenchEffort::quick); }, "few shapes, 2 % of noise (default)");
-    app.add_flag_callback(
-        "--full", [&r] { set_effort(r, BenchEffort::full); }, "many shapes, half a percent");
-    app.add_flag_callback(
-        "--resume", [&r] { r.file = BenchFile::resume; },
+    app.add_flag_function(
+        "--quick",
+        [&r](std::int64_t count) {
+            if (count > 0) set_effort(r, BenchEffort::quick);
+        },
+        "few shapes, 2 % of noise (default)");
+    app.add_flag_function(
+        "--full",
+        [&r](std::int64_t count) {
+            if (count > 0) set_effort(r, BenchEffort::full);
+        },
+        "many shapes, half a percent");
+    app.add_flag_function(
+        "--resume",
+        [&r](std::int64_t count) {
+            if (count > 0) r.file = BenchFile::resume;
+        },
         "go on with an existing --out: what it has is not measured again");
     app.add_option("--max-seconds", r.max_seconds, "begin nothing new after so many seconds")->option_text("S");
     app.add_option("--time-limit", r.time_limit,

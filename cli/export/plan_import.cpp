@@ -173,7 +173,7 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     if (!given("--shard-group") && o.zero != "0") o.shard_group = p.shard_group;
     if (!given("--precision")) o.precision = name_of(p.precision);
     if (!given("--optimizer")) o.optimizer = name_of(p.optimizer);
-    bool const own_sequence = given("--sequence-parallel") || given("--no-sequence-parallel") || given("--tp");
+    bool const own_sequence = given("--sequence-parallel") || given("--tp");
     if (!own_sequence) o.sequence_parallel = p.sequence_parallel == Switch::on;
     if (!names_attention(given)) o.attention = name_of(p.attention);
     if (!given("--dropout")) o.dropout = p.dropout == Switch::on;

@@ -129,12 +129,9 @@ void add_kernel_options(CLI::App& app, PlanOptions& o, Axes axes) {
            "adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the "
            "weights), sgd or muon (default: adamw)")
         ->group("Plan");
-    app.add_flag_callback(
-           "--sequence-parallel", [&o] { o.sequence_parallel = true; },
+    app.add_flag_function(
+           "--sequence-parallel,!--no-sequence-parallel", [&o](std::int64_t count) { o.sequence_parallel = count > 0; },
            "split norms and residuals over tp (default with tp > 1)")
-        ->group("Plan");
-    app.add_flag_callback(
-           "--no-sequence-parallel", [&o] { o.sequence_parallel = false; }, "do not")
         ->group("Plan");
     app.add_option("--attention", o.attention,
                    "flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)")
