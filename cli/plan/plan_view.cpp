@@ -185,7 +185,8 @@ Table plan_table(PlanAnswer const& answer, CostColumn cost) {
 /// The best plan in full, and what its explanation says.
 std::string best_plan_text(StepReport const& best, ClusterSpec const& cluster,
                            std::vector<std::string> const& explanation) {
-    std::string text = "\n" + wrapped(fmt::format("1: {}", plan_label(best.plan)), "   ");
+    // Never so long that a terminal takes the line below for more of it.
+    std::string text = "\n" + wrapped(fmt::format("1: {}", plan_label(best.plan)), "   ", 90);
     text +=
         wrapped(fmt::format("   step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated "
                             "{}, reserved up to {})",

@@ -215,20 +215,30 @@ void add_sentence(std::string& out, std::string_view line, std::size_t columns) 
     out += wrapped(line, std::string(indent, ' '), columns);
 }
 
+/// Whether a line as far in as the one before is an item of its own: "- ...", "plan: tp8 ...", "name = value ...".
+bool begins_item(std::string_view text, std::string_view word) {
+    return word == "-" || word.ends_with(':') || text.find(" = ") != std::string_view::npos;
+}
+
 /// The line and those after it that go on with it: a report breaks its sentences at a width of its own, and broken
 /// again at another they would end in single words. `i` becomes the last line that was taken.
 std::string whole_sentence(std::vector<std::string_view> const& lines, std::size_t& i) {
     constexpr std::size_t width_of_reports = 100;  // the default of `wrapped`
+    constexpr std::size_t narrowest = 96;          // of lists and of values behind a name
     std::string sentence(lines[i]);
     std::size_t const text = std::min(sentence.find_first_not_of(' '), sentence.size());
+    std::size_t const gap = std::min(sentence.find("  ", text), sentence.size());
+    std::size_t const value = sentence.find_first_not_of(' ', gap);
     while (i + 1 < lines.size() && !is_picture(lines[i]) && width_of(lines[i]) <= width_of_reports) {
         std::string_view const next = lines[i + 1];
         std::size_t const indent = next.find_first_not_of(' ');
-        if ((indent != text && indent != text + 2 && indent != text + 4) || is_picture(next)) break;
+        if (indent == std::string_view::npos || is_picture(next)) break;
+        bool const hangs = indent == value || (indent > text && indent <= text + 4);
+        if (!hangs && indent != text) break;
         if (next.find("  ", indent) != std::string_view::npos) break;  // a name and its value
         std::string_view const word = next.substr(indent, next.find(' ', indent) - indent);
-        if (indent == text && word.ends_with(':')) break;  // "plan: tp8 ..." begins something else
-        if (width_of(lines[i]) + 1 + width_of(word) <= width_of_reports) break;
+        if ((indent == text || indent == value) && begins_item(next, word)) break;
+        if (width_of(lines[i]) + 1 + width_of(word) <= (hangs ? narrowest : width_of_reports)) break;
         sentence += " " + std::string(next.substr(indent));
         ++i;
     }

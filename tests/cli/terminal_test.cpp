@@ -136,6 +136,39 @@ TEST_CASE("fit_text joins what a report broke, whatever its indent, but no line 
     CHECK(longest_line(fit_text(run_sextant({"scaling", "optimum", "--flops", "1e24"}).out, 80)) <= 80);
 }
 
+TEST_CASE("fit_text keeps the items of a list apart and joins what hangs under an item by three columns") {
+    std::string const first =
+        "  launch = 3 us (framework test): " + std::string(35, 'x') + " and so on up to the end of";
+    REQUIRE(longest_line(first) > 90);
+    std::string const list = first + "\n    the line\n" + "  gap_of_launches = 0: nothing\n";
+    CHECK(fit_text(list, 80) == wrapped(first + " the line", "    ", 80) + "  gap_of_launches = 0: nothing\n");
+    std::string const items = first + " it\n" + "  casts_weights = 0: nothing\n";
+    CHECK_THAT(fit_text(items, 80), contains("\n  casts_weights = 0: nothing\n"));
+    CHECK_THAT(fit_text(first + " it\n" + "  - casts\n", 80), contains("\n  - casts\n"));
+    std::string const plan = "2: " + std::string(60, 'p') + " full gives way: +0.5 %: 135.2 ms ep communication more";
+    REQUIRE(longest_line(wrapped(plan, "   ")) < 101);
+    CHECK(fit_text(wrapped(plan, "   "), 80) == wrapped(plan, "  ", 80));
+    // What a value goes on with stands under it; what stands under a line with room left is something else.
+    std::string const words = std::string(50, 'm') + " 88 heads (8 kv), feed-forward";
+    std::string const named = "  model        " + words + "\n" + std::string(15, ' ') + "33792, vocabulary 128256\n";
+    CHECK(fit_text(named, 80) ==
+          wrapped("  model        " + words + " 33792, vocabulary 128256", std::string(15, ' '), 80));
+    CHECK_THAT(fit_text("  loss         " + std::string(40, 'l') + " and a few more words\n" + std::string(15, ' ') +
+                            "D/N 17.6\n",
+                        72),
+               contains("\n               D/N 17.6\n"));
+    for (std::vector<std::string> const& question :
+         {std::vector<std::string>{"estimate", "--model", "deepseek-v3", "--cluster", "h100-sxm", "--gpus", "1024",
+                                   "--pp", "16", "--ep", "64", "--explain"}}) {
+        std::string const report = run_sextant(question).out;
+        std::string const fitted = fit_text(report, 80);
+        std::istringstream in(report);
+        for (std::string line; std::getline(in, line);)
+            if (line.starts_with("  framework") || line.starts_with("  accelerator"))
+                CHECK_THAT(fitted, contains("\n" + line.substr(0, 40)));
+    }
+}
+
 TEST_CASE("fit_text wraps the sentence behind a name and its value under itself") {
     std::string const line =
         "  generation          63.15 s  256 responses an engine, 145 decoding on average, 4.6 s with prompts\n";
