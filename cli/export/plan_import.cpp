@@ -224,6 +224,28 @@ SearchImport import_for_search(PlanOptions const& options, CLI::App const& app, 
     return out;
 }
 
+std::string presets_of_import(CLI::App const& app) {
+    constexpr std::size_t most_named = 12;
+    for (char const* const option : {"--from-megatron", "--from-deepspeed", "--from-torchtitan"}) {
+        CLI::Option const* const given = app.get_option_no_throw(option);
+        if (given == nullptr || given->count() == 0) continue;
+        Source const source{option, given->results().front()};
+        std::vector<std::string> fitting;
+        for (std::string const& name : model_names()) {
+            try {
+                static_cast<void>(read_source(source, find_model(name)));
+            } catch (InputError const&) {
+                continue;  // of another size, or unreadable
+            }
+            fitting.push_back(name);
+        }
+        if (fitting.empty() || fitting.size() > most_named) return "";
+        return fmt::format("; {} goes with {}", source.value.starts_with("--") ? "the list" : source.value,
+                           join(fitting));
+    }
+    return "";
+}
+
 std::string better_plan_line(PlanOptions const& o) {
     auto const source = source_of(o);
     if (!source) return "";

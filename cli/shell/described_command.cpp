@@ -1,5 +1,6 @@
 #include "cli/shell/described_command.hpp"
 
+#include "cli/export/plan_import.hpp"
 #include "cli/options/number_text.hpp"
 #include "cli/shell/value_spellings.hpp"
 #include "cli/shell/words_of_others.hpp"
@@ -38,6 +39,13 @@ std::string unexpected_sentence(CLI::App const& app, CLI::App const& chosen) {
     return fmt::format("unexpected argument '{}'{}", extra, hint);
 }
 
+/// Whether an option was given that there is none of: what is missing is then mostly that, misspelt.
+bool has_unknown_option(CLI::App const& app, CLI::App const& chosen) {
+    auto const extras = app.remaining(true);
+    return !chosen.get_allow_extras() &&
+           std::any_of(extras.begin(), extras.end(), [](auto const& e) { return e.starts_with('-'); });
+}
+
 std::string subcommand_sentence(CLI::App const& app, CLI::App const& chosen) {
     std::vector<std::string> const known = subcommand_names(chosen);
     auto const extras = app.remaining(true);
@@ -64,6 +72,10 @@ std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
     if (dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr) return unexpected_sentence(app, chosen);
     if (dynamic_cast<CLI::RequiredError const*>(&error) != nullptr && text.find("subcommand") != std::string::npos)
         return subcommand_sentence(app, chosen);
+    if (dynamic_cast<CLI::RequiredError const*>(&error) != nullptr && has_unknown_option(app, chosen))
+        return unexpected_sentence(app, chosen);
+    if (dynamic_cast<CLI::RequiredError const*>(&error) != nullptr && text.starts_with("--model"))
+        return text + presets_of_import(chosen);
     if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr &&
         text.find("At Most 1 required") != std::string::npos)
         return text.substr(0, text.find(':')) + ": given more than once";

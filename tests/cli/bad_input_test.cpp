@@ -47,6 +47,8 @@ TEST_CASE("bad input: options are refused when unknown, missing, empty or given 
     check_refused(estimate + Arguments{"extra"}, "unexpected argument 'extra'");
     check_refused({"models", "gpt2"}, "unexpected argument 'gpt2'; did you mean 'show gpt2'?");
     check_refused({"estimate", "-c", "h100-sxm"}, "--model is required");
+    check_refused({"plan", "--modle", "gpt2", "-c", "h100-sxm"}, "unknown option '--modle'", "did you mean '--model'");
+    check_refused({"plan", "-m", "gpt2", "--clutser=h100-sxm"}, "did you mean '--cluster'");
     check_refused({"estimate", "-m", "gpt2"}, "--cluster is required");
     check_refused({"plan", "-m", "gpt2", "-c", "h100-sxm"}, "--gpus", "how many accelerators");
     for (char const* flag :

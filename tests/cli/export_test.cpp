@@ -318,6 +318,13 @@ TEST_CASE("estimate: what the command line says counts before the file", "[cli][
     check_refused(Arguments{"estimate"} + command + Arguments{"--from-torchtitan", file}, "is given as well");
     check_refused(
         {"estimate", "--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--from-megatron", folder.path("no")}, "no");
+    check_refused({"estimate", "--cluster", "h100-sxm",
+                   "--from-megatron=--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --num-query-groups 8 "
+                   "--ffn-hidden-size 28672"},
+                  "--model is required; the list goes with ", "llama-2-70b", "llama-3.1-70b");
+    check_refused({"estimate", "--cluster", "h100-sxm", "--from-megatron", file}, "--model is required (");
+    check_refused({"estimate", "--cluster", "h100-sxm", "--from-megatron=--tensor-model-parallel-size 2"},
+                  "--model is required (");
     check_refused({"estimate", "--model", "llama-3.2-1b", "--cluster", "h100-sxm",
                    "--from-megatron=--tensor-model-parallel-size 2 --bf16"},
                   "does not say how many accelerators");
