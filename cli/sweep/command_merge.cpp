@@ -46,7 +46,7 @@ int merge(Options const& o, CommandContext& context) {
         output.add(parse_row(record, line, "merge"));
         if (++rows % 4096 == 0) output.flush();
     });
-    output.finish();
+    output.finish(SweepOutput::End::complete);
     context.err << "sextant merge: " << grouped(rows) << " rows of " << o.in.size() << " file"
                 << (o.in.size() == 1 ? "" : "s") << " in " << o.out << "\n";
     return exit_code::done;

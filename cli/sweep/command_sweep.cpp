@@ -164,7 +164,7 @@ int coordinate(Options const& o, SweepQuestion const& question, SweepRecord cons
         });
     progress.finish();
     if (!warned && misfit) warn_of_empty(*misfit, record, o.request, context);
-    output.finish();
+    output.finish(complete ? SweepOutput::End::complete : SweepOutput::End::interrupted);
     auto const& counts = output.counts();
     std::int64_t const rows = counts.done + counts.answer_is_no + counts.failed;
     if (counts.failed > 0)

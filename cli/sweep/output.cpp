@@ -114,8 +114,9 @@ void SweepOutput::flush() {
     lines_.clear();
 }
 
-void SweepOutput::finish() {
+void SweepOutput::finish(End end) {
     flush();
+    table_.interrupted = end == End::interrupted;
     if (!figures_.empty())
         table_.sensitivity = sensitivity_of(options_.sensitivity, record_.axes, record_.groups, figures_);
     if (!is_streamed(options_.format)) {

@@ -29,6 +29,7 @@ inline constexpr std::int64_t most_sensitivity_points = 20'000'000;
 /// asked for, what a sensitivity needs of them.
 class SweepOutput {
 public:
+    enum class End : std::uint8_t { complete, interrupted };
     struct Options {
         SweepFormat format = SweepFormat::text;
         std::string file;  ///< empty: standard output
@@ -44,7 +45,7 @@ public:
     /// Passes on what was added.
     void flush();
     /// The table and the sensitivity, where they belong.
-    void finish();
+    void finish(End end);
 
     struct Counts {
         std::int64_t done = 0;

@@ -49,6 +49,7 @@ struct SweepTable {
     std::vector<std::string> prices;               ///< that columns of dollars stand on, a line each
     std::vector<SweepRow> rows;                    ///< ascending points, without those that were not reached
     std::int64_t points = 0;                       ///< of the whole grid
+    bool interrupted = false;                      ///< by Ctrl-C, before all rows were there
     std::optional<Sensitivity> sensitivity{};
 
     /// The value of each axis at a point, in the order of `axes`.

@@ -40,6 +40,7 @@ Json json_of(Sensitivity const& s) {
 
 std::string sweep_json(SweepTable const& table) {
     Json json{{"format", "sweep"}, {"version", 1}, {"command", table.command}, {"points", table.points}};
+    json["interrupted"] = table.interrupted;
     json["axes"] = Json::array();
     for (SweepAxis const& axis : table.axes)
         json["axes"].push_back({{"name", axis.name}, {"values", axis.values}});

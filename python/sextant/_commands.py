@@ -23,6 +23,7 @@ from ._report import Report, report_of
 Progress = Callable[[str], Any]
 
 DONE, ANSWER_IS_NO, BAD_INPUT, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+ASKED = 'sextant.ask("estimate", "--dp", "8")'
 FORM_OF_ENDING = {".html": "html", ".json": "json", ".csv": "csv", ".md": "markdown"}
 
 
@@ -35,6 +36,9 @@ def ask(*arguments: str, progress: Progress | None = None) -> Any:
     >>> print(sextant.ask("models", "show", "gpt2", "--format", "csv").splitlines()[0])
     part,copies,weight,shape,parameters,split_over
     """
+    for argument in arguments:
+        if not isinstance(argument, str):
+            raise TypeError(f"ask: {argument!r} is no word of a command line (words are strings, given one by one: {ASKED})")
     option = form_option_at(descriptions(), arguments)
     decided = OF_THE_PROGRAM | OF_A_REPORT.get(option, set())
     free = bool(option) and not decided & {argument.split("=", 1)[0] for argument in arguments}
@@ -53,7 +57,7 @@ def _answer(arguments: list[str], form: str, progress: Progress | None, folder: 
     report, notes = clean(report), clean(notes).strip()
     is_object = form == "json" and report.lstrip().startswith("{")
     if raised is not None:
-        raised.report = report_of(json.loads(report)) if is_object else report or None  # type: ignore[attr-defined]
+        raised.report = report_of(json.loads(report), ok=False) if is_object else report or None  # type: ignore[attr-defined]
         raise raised
     if error:
         kinds = {BAD_INPUT: InputError, UNAVAILABLE: UnavailableError}

@@ -9,6 +9,9 @@ from typing import Any, Iterator, Tuple, TypeVar
 
 Each = TypeVar("Each", covariant=True)
 
+# What a report calls the list that it is about, which is its table also where nothing is in it.
+MAIN_LISTS = ("rows", "candidates")
+
 
 def view(value: Any) -> Any:
     """JSON as reports show it: objects as `Report`, lists as `Rows`."""
@@ -158,13 +161,14 @@ class Report(Mapping[str, Any]):
         return json.dumps(self._data, **{"indent": 2, "ensure_ascii": False, **options})
 
     def frame(self, path: str = "") -> Any:
-        """A pandas table: of the list or object at `path`; without one, of the report's `rows` or else its first list of objects, or
-        of the report as one row."""
+        """A pandas table: of the list or object at `path`; without one, of the report's `rows` or `candidates`, which may be none, or
+        else of its first list of objects, or of the report as one row."""
         if path:
             value = self.at(path)
             return value.frame() if isinstance(value, Rows) else Rows([value]).frame()
-        for value in [self._data.get("rows"), *self._data.values()]:
-            if isinstance(value, list) and value and isinstance(value[0], dict):
+        main = [self._data[name] for name in MAIN_LISTS if isinstance(self._data.get(name), list)]
+        for value in [*main, *self._data.values()]:
+            if isinstance(value, list) and (isinstance(value[0], dict) if value else value in main):
                 return Rows(view(each) for each in value).frame()
         return Rows([self]).frame()
 

@@ -211,3 +211,10 @@ def test_every_command_has_a_signature_and_a_text_of_its_own():
 
 def test_the_text_is_what_people_read():
     assert "MFU" in sextant.estimate.text(model="gpt2", cluster="h100-sxm", dp=8)
+
+
+def test_the_words_of_a_command_line_are_strings():
+    with pytest.raises(TypeError, match="is no word of a command line"):
+        sextant.ask(["estimate", "--dp", "8"])
+    with pytest.raises(TypeError, match="8 is no word of a command line"):
+        sextant.ask("estimate", "--dp", 8)

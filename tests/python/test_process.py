@@ -165,8 +165,19 @@ def test_ctrl_c_ends_a_search_with_what_was_finished():
 
     with pytest.raises(KeyboardInterrupt) as stopped:
         sextant.plan(model="deepseek-v3", cluster="h100-sxm", gpus=list(range(1024, 16385, 64)), space="full", every_plan=True, progress=press)
-    assert stopped.value.report.interrupted is True
+    assert stopped.value.report.interrupted is True and not stopped.value.report.ok
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupted_sweep_says_that_it_was():
+    def press(_):
+        signal.raise_signal(signal.SIGINT)
+
+    question = {"model": "deepseek-v3", "cluster": "h100-sxm", "space": "full"}
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        sextant.sweep("plan", axis={"gpus": list(range(1024, 16385, 64))}, columns="counts.enumerated", threads=1, progress=press, **question)
+    assert stopped.value.report.interrupted is True and not stopped.value.report.ok
+    assert sextant.sweep("estimate", axis={"dp": [8]}, model="gpt2", cluster="h100-sxm").interrupted is False
 
 
 # One that can end early, and one that waits for a file that never comes and is left alone.

@@ -81,6 +81,12 @@ def test_tables_have_a_row_for_each_and_dotted_columns(step):
     assert len(step.frame()) == 1 and step.frame()["memory.peak_bytes"][0] == step.memory.peak_bytes
 
 
+def test_the_table_of_a_search_that_found_nothing_has_no_rows():
+    nothing = sextant.plan(model="llama-3.1-405b", cluster="h100-sxm", gpus=8)
+    assert not nothing.ok and len(nothing.candidates) == 0
+    assert len(nothing.frame()) == len(nothing.frame("candidates")) == 0
+
+
 def test_launch_files_come_in_the_report_or_go_into_a_folder(tmp_path):
     plan = {"model": "llama-3.1-70b", "cluster": "h100-sxm", "gpus": 64, "tp": 8, "pp": 2}
     in_report = sextant.export(format=["megatron", "slurm"], **plan)
