@@ -95,19 +95,36 @@ std::vector<ParallelPlan> other_settings(ParallelPlan const& plan) {
     return out;
 }
 
+/// What no device of this kind does, whatever it runs.
+bool is_beyond_peak(StepReport const& report, Seconds measured) {
+    return report.hfu * (report.estimate.time / measured) > 1;
+}
+
+std::string impossible_sentence(StepReport const& report, ClosedForm const& form, Seconds measured) {
+    double const peaks = report.hfu * (report.estimate.time / measured);
+    return fmt::format(
+        "no {0} does that: {1} accelerators would run at {2} times their peak; is the time of a whole step and in "
+        "its unit, and are --global-batch {3}, --seq {4} and --gpus {1} those of the run?",
+        form.cluster().accelerator.name, report.accelerators,
+        peaks < 10 ? fmt::format("{:.2g}", peaks) : fmt::format("{:.0f}", peaks), report.workload.global_batch,
+        report.workload.sequence);
+}
+
 std::string position_sentence(StepReport const& report, Seconds measured) {
     Seconds const predicted = report.estimate.time;
     double const ratio = measured / predicted;
+    std::string const times = ratio < 0.1 ? fmt::format("{:.2g}", ratio) : fmt::format("{:.2f}", ratio);
+    std::string const mfu = is_beyond_peak(report, measured) ? ""
+                                                             : fmt::format("; MFU {:.1f} %, predicted {:.1f} %",
+                                                                           100 * report.mfu / ratio, 100 * report.mfu);
     bool const below = measured < report.interval.low * predicted;
     bool const above = measured > report.interval.high * predicted;
-    return fmt::format(
-        "{} is {:.2f} times the predicted {}, {} the 80 % interval ({} to {}); MFU {:.1f} %, predicted {:.1f} %",
-        human(measured), ratio, human(predicted),
-        below   ? "below"
-        : above ? "above"
-                : "inside",
-        human(report.interval.low * predicted), human(report.interval.high * predicted), 100 * report.mfu / ratio,
-        100 * report.mfu);
+    return fmt::format("{} is {} times the predicted {}, {} the 80 % interval ({} to {}){}", human(measured), times,
+                       human(predicted),
+                       below   ? "below"
+                       : above ? "above"
+                               : "inside",
+                       human(report.interval.low * predicted), human(report.interval.high * predicted), mfu);
 }
 
 /// What of the machine would make the step as long as measured.
@@ -173,6 +190,8 @@ void add_settings(std::vector<std::string>& out, StepReport const& report, Close
 
 std::vector<std::string> measured_gap(StepReport const& report, ClosedForm& form, Seconds measured) {
     constexpr double rounding = 1e-3;
+    if (is_beyond_peak(report, measured))
+        return {impossible_sentence(report, form, measured), position_sentence(report, measured)};
     std::vector<std::string> out{position_sentence(report, measured)};
     if (std::abs(measured / report.estimate.time - 1) < rounding) return out;
     add_conditions(out, report, form, measured);

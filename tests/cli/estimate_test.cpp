@@ -341,6 +341,11 @@ TEST_CASE("estimate --measured-time: how far off the prediction is, and what wou
     CHECK(said({"--measured-mfu", fmt::format("{}", mfu / 1.5)}) == said(times(1.5)));
     CHECK_THAT(run_sextant(asked + times(1.5)).out, contains("\nmeasured:\n"));
     CHECK_THAT(run_sextant(asked + times(1.5) + Arguments{"--format", "markdown"}).out, contains("\nMeasured:\n\n- "));
+    // Faster than any device of the kind: that comes first, and no advice on how to reach it.
+    std::string const impossible = said({"--measured-time", "1ms"});
+    CHECK_THAT(impossible, Catch::StartsWith("no h100-sxm does that") && contains("--global-batch 512") &&
+                               contains("--gpus 128") && !contains(" 0.00 times") && !contains("MFU"));
+    CHECK(std::count(impossible.begin(), impossible.end(), '\n') == 2);
     check_refused(asked + Arguments{"--measured-time", "26"}, "--measured-time", "unit");
     check_refused(asked + Arguments{"--measured-time", "-1s"}, "--measured-time");
     check_refused(asked + Arguments{"--measured-mfu", "0"}, "--measured-mfu");
