@@ -1,6 +1,7 @@
 #include "cli/shell/config_file.hpp"
 
 #include "cli/command.hpp"
+#include "cli/shell/words_of_others.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -114,7 +115,8 @@ std::vector<std::string> arguments_of(TomlEntry const& entry, CLI::Option const&
         if (entry.kind != TomlKind::boolean) throw InputError("{}: {} is a flag (true or false)", where, entry.key);
         return {entry.values[0] == "true" ? name : name + "=false"};
     }
-    if (entry.kind == TomlKind::boolean)
+    bool const is_word = !entry.values.empty() && own_word(entry.key, entry.values[0]) != entry.values[0];
+    if (entry.kind == TomlKind::boolean && !is_word)  // "recompute = false" is
         throw InputError("{}: {} takes a value, not {}", where, entry.key, entry.values[0]);
     if (entry.values.empty())
         throw InputError("{}: {} is an empty list (give it a value, or leave the line out)", where, entry.key);

@@ -63,8 +63,6 @@ TEST_CASE("bad input: flags that contradict each other, whichever is last, and n
             if (!negative_last) std::swap(flags[0], flags[1]);
             check_refused(estimate + flags, std::string("--") + name + " and --no-" + name + " contradict each other");
         }
-    check_refused(estimate + Arguments{"--seq", "8k"}, "--seq: '8k' may be 8000 or 8192 tokens (write 8000, or 8Ki)");
-    check_refused(estimate + Arguments{"--seq", "1M"}, "--seq: '1M' may be 1000000 or 1048576 tokens");
     for (char const* name : {"flash-attention", "dropout", "fused-cross-entropy", "sequence-parallel"}) {
         std::string const flag = std::string("--") + name;
         auto const answer = [](Arguments const& flags) {
@@ -74,6 +72,8 @@ TEST_CASE("bad input: flags that contradict each other, whichever is last, and n
         CHECK(answer({flag + "=true"}) == answer({flag}));
         CHECK(answer({flag}) != answer({flag + "=false"}));
     }
+    check_refused(estimate + Arguments{"--seq", "8k"}, "--seq: '8k' may be 8000 or 8192 tokens (write 8000, or 8Ki)");
+    check_refused(estimate + Arguments{"--seq", "1M"}, "--seq: '1M' may be 1000000 or 1048576 tokens");
     check_refused(estimate + Arguments{"--seq", "8Mb"}, "--seq: '8Mb' is not a whole number");
     check_refused(estimate + Arguments{"--price", "$3"}, "--price: '$3' is not a number (digits alone");
     check_refused(plan + Arguments{"--top", "1e3"}, "'1e3' is not a whole number");

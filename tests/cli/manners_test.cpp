@@ -241,6 +241,23 @@ TEST_CASE("--config fills in options, and the command line wins") {
     CHECK(changed.out != from_file.out);
 }
 
+TEST_CASE("--config: true and false are words where the option has them, and no is no") {
+    ScratchFolder const folder("config_words");
+    auto const with = [&](std::vector<std::string> const& more) {
+        std::vector<std::string> words{"estimate", "-m",   "llama-2-7b", "-c",       "h100-sxm", "-n",
+                                       "8",        "--tp", "8",          "--format", "json"};
+        words.insert(words.end(), more.begin(), more.end());
+        RunResult const result = run_sextant(words);
+        CHECK(result.err == "");
+        return result.out;
+    };
+    auto const with_file = [&](std::string const& text) { return with({"--config", folder.file("x.toml", text)}); };
+    CHECK(with_file("recompute = true\n") == with({"--recompute", "full"}));
+    CHECK(with_file("recompute = false\n") == with({}));
+    CHECK(with_file("sequence-parallel = false\n") == with({"--no-sequence-parallel"}));
+    CHECK(with({}) != with({"--no-sequence-parallel"}));
+}
+
 TEST_CASE("--attention names the kernel, and its flags are short for two of them") {
     auto const of = [](std::vector<std::string> const& more) {
         std::vector<std::string> arguments{"estimate", "-m", "llama-2-7b", "-c",  "h100-sxm",
@@ -275,6 +292,7 @@ TEST_CASE("--config refuses what it would otherwise ignore") {
     CHECK_THAT(message("[memory.x]\ngpus = 8\n"), contains("'x' is no subcommand of 'memory'"));
     CHECK_THAT(message("dropout = 1\n"), contains("is a flag"));
     CHECK_THAT(message("gpus = true\n"), contains("takes a value"));
+    CHECK_THAT(message("recompute-layers = true\n"), contains("takes a value"));
     CHECK_THAT(message("tp = []\n"), contains("x.toml:1: tp is an empty list"));
     CHECK_THAT(message("\ngpus = eight\n"), contains("x.toml:2: "));
     CHECK_THAT(message("gpus = \"eight\"\n"), contains("--gpus"));
