@@ -4,6 +4,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "planner/expert_overlap.hpp"
+#include "planner/framework_rules.hpp"
 #include "planner/settings_advice.hpp"
 
 #include <fmt/format.h>
@@ -90,16 +91,17 @@ std::optional<ParallelPlan> in_chunks(ParallelPlan plan, Schedule schedule, Clos
     return {};
 }
 
-/// What would shrink the bubble: of a schedule in turns also interleaving, where that is faster.
+/// What would shrink the bubble: of a schedule of one chunk also the framework's of several, where that is faster.
 std::string bubble_sentence(StepReport const& report, ClosedForm& form) {
     ParallelPlan const& p = report.plan;
+    Schedule const chunked = usual_schedule(launcher_of(form.framework()), 2);
     if (p.schedule == Schedule::gpipe || p.schedule == Schedule::one_f_one_b)
-        if (auto const plan = in_chunks(p, Schedule::interleaved, form))
+        if (auto const plan = in_chunks(p, chunked, form))
             if (auto const e = faster(*plan, report, form); e && e->breakdown.bubble < report.estimate.breakdown.bubble)
                 return fmt::format(
-                    "a larger global batch, fewer stages or --schedule interleaved --vpp {}, if it fits, would shrink "
-                    "the bubble",
-                    plan->vpp);
+                    "a larger global batch, fewer stages or --schedule {} --vpp {}, if it fits, would shrink the "
+                    "bubble",
+                    name_of(chunked), plan->vpp);
     return "a larger global batch or fewer stages would shrink the bubble";
 }
 

@@ -91,6 +91,11 @@ std::string_view export_format(Launcher launcher) {
     return "";
 }
 
+Schedule usual_schedule(Launcher launcher, std::int64_t vpp) {
+    if (launcher == Launcher::maxtext) return vpp > 1 ? Schedule::breadth_first : Schedule::gpipe;
+    return vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
+}
+
 bool has_microbatches_to_interleave(ParallelPlan const& p, std::int64_t microbatches) {
     return p.vpp == 1 || microbatches >= p.pp;
 }

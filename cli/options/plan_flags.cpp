@@ -66,8 +66,8 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
                "gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, "
                "dualpipe or dualpipe-v{} (default: {})",
                list,
-               usual("1f1b and interleaved, with experts under Megatron 1f1b-overlap",
-                     "1f1b, or interleaved with --vpp")))
+               usual("1f1b and interleaved, with experts under Megatron 1f1b-overlap; MaxText: gpipe and breadth-first",
+                     "1f1b, or interleaved with --vpp; MaxText: gpipe, or breadth-first with --vpp")))
         ->group("Plan");
     app.add_option(
            "--recompute", o.recompute,

@@ -8,6 +8,7 @@
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 #include "planner/measured_gap.hpp"
+#include "planner/not_expressed.hpp"
 
 #include <CLI/App.hpp>
 
@@ -44,6 +45,7 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
     ParallelPlan const plan = single_plan(asked, subject);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     StepReport report = make_report(form, plan, subject.limit);
+    report.not_expressed = not_expressed(subject.model, subject.cluster, subject.framework, subject.workload, plan);
     if (auto const measured = measured_step(options, report)) report.measured = measured_gap(report, form, *measured);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
     std::vector<std::string> const reasons = options.explain ? explain(report, form) : std::vector<std::string>{};
@@ -56,8 +58,8 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
         case Format::markdown:
             deliver(options.output, context,
                     headline(question, report.accelerators, plan.precision) + "\n\n" +
-                        estimate_table(report).markdown() + measured_markdown(report) +
-                        assumed_markdown(all_assumptions(report)));
+                        refusal_markdown(subject.framework, report.not_expressed) + estimate_table(report).markdown() +
+                        measured_markdown(report) + assumed_markdown(all_assumptions(report)));
             break;
         case Format::csv: deliver(options.output, context, estimate_table(question, report).csv()); break;
     }

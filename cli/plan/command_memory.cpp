@@ -4,6 +4,7 @@
 #include "cli/plan/memory_view.hpp"
 #include "core/graph/plan_check.hpp"
 #include "planner/framework_rules.hpp"
+#include "planner/not_expressed.hpp"
 
 #include <CLI/App.hpp>
 
@@ -60,7 +61,14 @@ int memory(Options const& options, CLI::App const& app, CommandContext& context)
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     std::vector<StageMemory> const stages = memory_by_stage(form, plan);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
-    MemorySheet const sheet{question, plan, graph, stages, subject.limit, digest(graph), variants_of(form, plan)};
+    MemorySheet const sheet{question,
+                            plan,
+                            graph,
+                            stages,
+                            subject.limit,
+                            digest(graph),
+                            variants_of(form, plan),
+                            not_expressed(subject.model, subject.cluster, subject.framework, subject.workload, plan)};
     switch (format) {
         case Format::json: deliver(options.output, context, memory_json(sheet)); break;
         case Format::text: deliver(options.output, context, memory_text(sheet)); break;

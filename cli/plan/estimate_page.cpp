@@ -30,6 +30,7 @@ std::string estimate_page(PlanQuestion const& q, StepReport const& r, std::vecto
               .lines = {headline(q, r.accelerators, r.plan.precision),
                         fmt::format("plan: {}, {} microbatches, {}", plan_label(r.plan), r.microbatches,
                                     name_of(r.plan.schedule))}};
+    if (!r.not_expressed.empty()) page.lines.push_back(refusal_sentence(q.framework, r.not_expressed));
     page.tone = r.fits ? Tone::good : Tone::bad;
     page.verdict = r.fits
                        ? fmt::format("A step takes {} and fits into memory: {} of {} usable.", human(r.estimate.time),

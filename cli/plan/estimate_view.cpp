@@ -107,10 +107,31 @@ std::string unsupported_lines(std::vector<std::string> const& unsupported) {
     return text;
 }
 
+std::string host_misfit_words(StageMemory const& memory, MemoryLimit const& limit) {
+    return fmt::format("{} are offloaded, and there are {} of host memory per accelerator", human(memory.host),
+                       human(limit.host));
+}
+
+std::string fit_words(StageMemory const& memory, MemoryLimit const& limit) {
+    if (limit.admits(memory)) return "fits";
+    return memory.host > limit.host ? "DOES NOT FIT: " + host_misfit_words(memory, limit) : "DOES NOT FIT";
+}
+
+std::string refusal_sentence(FrameworkProfile const& framework, std::vector<std::string> const& not_expressed) {
+    if (not_expressed.empty()) return "";
+    return fmt::format("! {} may refuse this, or run it otherwise: {}", framework.name, fmt::join(not_expressed, "; "));
+}
+
+std::string refusal_markdown(FrameworkProfile const& framework, std::vector<std::string> const& not_expressed) {
+    return not_expressed.empty() ? "" : refusal_sentence(framework, not_expressed) + "\n\n";
+}
+
 std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vector<std::string> const& explanation) {
     std::string text = wrapped(headline(q, r.accelerators, r.plan.precision));
     text +=
-        fmt::format("plan: {}, {} microbatches, {}\n\n", plan_label(r.plan), r.microbatches, name_of(r.plan.schedule));
+        fmt::format("plan: {}, {} microbatches, {}\n", plan_label(r.plan), r.microbatches, name_of(r.plan.schedule));
+    if (!r.not_expressed.empty()) text += wrapped(refusal_sentence(q.framework, r.not_expressed), "  ");
+    text += "\n";
     text += aligned_pairs(key_figures(q, r), "  ");
     text += fmt::format("\nwhere the step goes (stage {}):\n", r.estimate.slowest_stage);
     Table parts({{"part"}, {"time", Align::right}, {"share", Align::right}});

@@ -148,6 +148,8 @@ std::string memory_text(MemorySheet const& s) {
     std::string text = wrapped(headline(s.question, s.plan.world_size(), s.plan.precision));
     text += fmt::format("plan: {}, {} microbatches, {}\n\n", plan_label(s.plan), s.graph.microbatches,
                         name_of(s.plan.schedule));
+    if (!s.not_expressed.empty()) text += wrapped(refusal_sentence(s.question.framework, s.not_expressed), "  ");
+    text += "\n";
     text += stages_text(s);
     text +=
         "\n" + wrapped(fmt::format(

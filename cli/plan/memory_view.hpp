@@ -21,6 +21,7 @@ struct MemorySheet {
         StageMemory fullest;
     };
     std::vector<Variant> variants;  ///< the same plan with another ZeRO stage or recompute policy
+    std::vector<std::string> not_expressed{};  ///< what its framework refuses or has no words for
 };
 
 /// A tensor that a block keeps of one microbatch for its backward pass.

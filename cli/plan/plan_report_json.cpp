@@ -157,6 +157,7 @@ std::string step_report_json(PlanQuestion const& question, StepReport const& rep
     Json json = header("step_report", question);
     json["plan"] = plan_object(report.plan);
     json.update(report_object(report));
+    json["not_expressed"] = report.not_expressed;
     if (!report.measured.empty()) json["measured"] = report.measured;
     json["explanation"] = explanation;
     return text(json);
@@ -206,6 +207,7 @@ std::string memory_json(MemorySheet const& sheet) {
     Json json = header("memory", sheet.question);
     json["left_out"] = left_out_of(sheet.question.model.architecture);
     json["plan"] = plan_object(sheet.plan);
+    json["not_expressed"] = sheet.not_expressed;
     std::size_t const fullest = fullest_stage(sheet.stages);
     json["microbatches"] = sheet.graph.microbatches;
     json["fits"] = sheet.limit.admits(sheet.stages[fullest]);

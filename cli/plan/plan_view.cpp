@@ -102,8 +102,7 @@ std::vector<std::string> not_expressed_sentences(PlanQuestion const& q, PlanAnsw
     std::vector<std::string> out;
     for (std::size_t i = 0; i < answer.reports.size(); ++i)
         if (StepReport const& r = answer.reports[i]; !r.not_expressed.empty())
-            out.push_back(fmt::format("{}: ! {} may refuse this, or run it otherwise: {}", i + 1, q.framework.name,
-                                      fmt::join(r.not_expressed, "; ")));
+            out.push_back(fmt::format("{}: {}", i + 1, refusal_sentence(q.framework, r.not_expressed)));
     return out;
 }
 

@@ -49,6 +49,14 @@ std::string against_best(StepReport const& report, StepReport const& best);
 /// The plan that would be fastest, or the smallest one where none fits, and what it lacks in memory.
 std::vector<std::string> misfit_sentences(SearchResult const& result, MemoryLimit const& limit);
 
+/// "fits", or "DOES NOT FIT", with the reason where that is host memory.
+std::string fit_words(StageMemory const& memory, MemoryLimit const& limit);
+/// "112.4 GB are offloaded, and there are 64 GB of host memory per accelerator".
+std::string host_misfit_words(StageMemory const& memory, MemoryLimit const& limit);
+/// "! megatron may refuse this, or run it otherwise: ..." of what `not_expressed` has; empty where that is nothing.
+std::string refusal_sentence(FrameworkProfile const& framework, std::vector<std::string> const& not_expressed);
+/// The same as a paragraph.
+std::string refusal_markdown(FrameworkProfile const& framework, std::vector<std::string> const& not_expressed);
 /// "2: ! megatron may refuse this, or run it otherwise: ..." of each plan that is marked so.
 std::vector<std::string> not_expressed_sentences(PlanQuestion const& question, PlanAnswer const& answer);
 

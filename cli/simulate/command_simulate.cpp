@@ -18,6 +18,7 @@
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 #include "planner/microbatch_table.hpp"
+#include "planner/not_expressed.hpp"
 #include "simulator/chrome_trace.hpp"
 #include "simulator/schedules/schedule_csv.hpp"
 
@@ -104,6 +105,15 @@ std::vector<std::string> notes_of(Options const& o, PlanSimulation const& run, S
     return notes;
 }
 
+/// What the framework of the plan does not run; a schedule of a file or of forwards alone is none of a plan.
+void note_refusal(SimulationReport& report, Subject const& subject, ParallelPlan const& plan,
+                  ForeignSchedule const& foreign) {
+    if (foreign.schedule) return;
+    std::string const sentence = refusal_sentence(
+        subject.framework, not_expressed(subject.model, subject.cluster, subject.framework, subject.workload, plan));
+    if (!sentence.empty()) report.notes.push_back(sentence);
+}
+
 SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm& form, ParallelPlan const& plan,
                            ForeignSchedule const& foreign, PlanSimulation const& run,
                            SimulationRequest const& request) {
@@ -152,6 +162,7 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.links = run.simulation.links;
     report.activities = run.simulation.activities;
     report.notes = notes_of(o, run, request, subject);
+    note_refusal(report, subject, plan, foreign);
     if (double const beside = form.timing().pp_overlap.value; plan.pp > 1 && beside > 0)
         report.notes.push_back(
             fmt::format("of every transfer between stages {} is beside compute (pp_overlap of {}): links and overlaps "

@@ -6,7 +6,10 @@
 #include "core/graph/usual_stages.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "core/text.hpp"
+#include "planner/framework_rules.hpp"
 #include "planner/validation/pipeline_layout.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -197,13 +200,16 @@ void apply_stages(TrainingRow const& row, TrainingCase& out) {
         plan.vpp = smallest_interleaving(layers, plan.pp);
         out.assumptions.emplace_back("smallest even interleaving, degree not stated");
     }
-    if (plan.vpp > 1) plan.schedule = Schedule::interleaved;
+    if (plan.vpp > 1 || row.pp_schedule.empty()) plan.schedule = usual_schedule(launcher_of(*out.framework), plan.vpp);
     if (plan.vpp > 1 && plan.vpp <= layers && plan.stage_layers.empty() && !can_split(layers, plan.pp, plan.vpp)) {
         plan.stage_layers = short_ended(layers, plan.pp * plan.vpp);
         if (!plan.stage_layers.empty())
             out.assumptions.emplace_back("full chunks with short ends, as in the recipes of Megatron-Bridge");
     }
-    if (row.pp_schedule.empty() && !row.vpp) out.assumptions.emplace_back("schedule 1F1B where none is stated");
+    if (row.pp_schedule.empty() && !row.vpp)
+        out.assumptions.push_back(plan.schedule == Schedule::one_f_one_b
+                                      ? "schedule 1F1B where none is stated"
+                                      : fmt::format("schedule {} where none is stated", name_of(plan.schedule)));
     if (plan.vpp == 1) apply_ends(row, out);
     if (is_framework(*out.framework, "nanotron") && plan.stage_layers.empty() && row.notes_have("after_pp_fix=False"))
         plan.stage_layers = cost_balanced_layers(out.model, plan.pp, Tie::same_stage);

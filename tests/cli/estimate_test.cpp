@@ -311,6 +311,53 @@ TEST_CASE("estimate and memory take every schedule, with its chunks where none a
     CHECK(peak["breadth-first"] == Approx(peak["gpipe"]));
 }
 
+TEST_CASE("estimate, memory and simulate: MaxText's pipelines hold every microbatch unless another schedule is named") {
+    Arguments const asked{
+        "-m",          "llama-3.1-8b", "-c",     "tpu-v5p", "-n",   "64", "--framework", "maxtext", "--tp", "4",
+        "--recompute", "full",         "--zero", "1",       "--pp", "2"};
+    Json const plain = answer(Arguments{"estimate"} + asked);
+    CHECK(plain.at("plan").at("schedule") == "gpipe");
+    CHECK(plain.at("not_expressed").empty());
+    CHECK(answer(Arguments{"memory"} + asked).at("plan").at("schedule") == "gpipe");
+    Json const chunks = answer(Arguments{"estimate"} + asked + Arguments{"--vpp", "4"});
+    CHECK(chunks.at("plan").at("schedule") == "breadth-first");
+    CHECK(chunks.at("memory").at("peak_bytes") > 90e9);
+
+    Arguments const named{"--schedule", "1f1b"};
+    CHECK(answer(Arguments{"estimate"} + asked + named).at("not_expressed").size() == 1);
+    CHECK(answer(Arguments{"memory"} + asked + named).at("not_expressed").size() == 1);
+    for (char const* command : {"estimate", "memory", "simulate"}) {
+        std::string const text = unwrapped(run_sextant(Arguments{command} + asked + named).out);
+        CHECK_THAT(text,
+                   contains("! maxtext may refuse this, or run it otherwise: schedule: MaxText runs all forwards"));
+    }
+    Arguments const plan{"-m", "llama-3.1-8b", "-c", "h100-sxm", "-n", "64", "--pp", "2"};
+    CHECK(answer(Arguments{"estimate"} + plan).at("plan").at("schedule") == "1f1b");
+    CHECK(answer(Arguments{"estimate"} + plan + Arguments{"--vpp", "4"}).at("plan").at("schedule") == "interleaved");
+    CHECK_THAT(run_sextant(Arguments{"estimate"} + plan + Arguments{"--vpp", "4", "--framework", "deepspeed"}).out,
+               contains("! deepspeed may refuse this"));
+}
+
+TEST_CASE("a plan that host memory is too small for is said not to fit for that", "[INV-21]") {
+    Arguments const asked{"-m",          "llama-3.1-8b", "-c",    "rtx-4090",  "-n",
+                          "1",           "--zero",       "2",     "--offload", "optimizer",
+                          "--framework", "deepspeed",    "--seq", "1024",      "--global-batch",
+                          "8",           "--recompute",  "full"};
+    Json const json = answer(Arguments{"estimate"} + asked);
+    CHECK(json.at("fits") == false);
+    CHECK(json.at("memory").at("peak_bytes") < json.at("memory").at("usable_bytes"));
+    CHECK(json.at("memory").at("host_bytes") > json.at("memory").at("host_usable_bytes"));
+    for (char const* command : {"estimate", "memory"}) {
+        RunResult const text = run_sextant(Arguments{command} + asked);
+        CHECK(text.code == 1);
+        CHECK_THAT(unwrapped(text.out),
+                   contains("DOES NOT FIT") && contains(" are offloaded, and there are 64 GB of host"));
+    }
+    Arguments larger = asked;
+    larger[3] = "rtx-4090:host_memory=128GB";
+    CHECK(answer(Arguments{"estimate"} + larger).at("fits") == true);
+}
+
 TEST_CASE("estimate --measured-time: how far off the prediction is, and what would explain it") {
     Arguments const asked{"estimate", "-m",   "llama-2-70b", "-c",    "h100-sxm", "--tp",           "8",  "--pp",
                           "4",        "--dp", "4",           "--seq", "4096",     "--global-batch", "512"};

@@ -45,6 +45,21 @@ TEST_CASE("runs whose source overlaps the sends of pipelines are interleaved, in
     CHECK(built(row).plan.schedule == Schedule::one_f_one_b);
 }
 
+TEST_CASE("a row that names no schedule ran that of its framework") {
+    TrainingRow row = complete_row();
+    row.pp = 2;
+    row.dp = 4;
+    row.pp_schedule.clear();
+    CHECK(built(row).plan.schedule == Schedule::one_f_one_b);
+    row.framework = "MaxText";
+    CHECK(built(row).plan.schedule == Schedule::gpipe);
+    row.vpp = 2;
+    CHECK(built(row).plan.schedule == Schedule::breadth_first);
+    row.pp_schedule = "1f1b";
+    row.vpp.reset();
+    CHECK(built(row).plan.schedule == Schedule::one_f_one_b);
+}
+
 TEST_CASE("interleaved chunks that cannot be equal are full, with short ends") {
     auto const stages = [](std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
         TrainingRow row = complete_row();
