@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -22,8 +23,7 @@ struct Subject {
     ClusterSpec const& cluster;
     FrameworkProfile const& framework;
 
-    /// The changed question with its best plan, if one fits.
-    [[nodiscard]] std::optional<Relaxation> answered(Relaxation changed) const {
+    [[nodiscard]] SearchResult searched(Relaxation const& changed) const {
         std::vector<SearchSpace> spaces;
         for (std::int64_t const n : changed.accelerators) {
             try {
@@ -34,12 +34,91 @@ struct Subject {
         }
         SearchOptions options;
         options.top = 1;
-        SearchResult const result = search(model, workload, cluster, framework, spaces, changed.limit, options);
+        return search(model, workload, cluster, framework, spaces, changed.limit, options);
+    }
+
+    /// The changed question with its best plan, if one fits.
+    [[nodiscard]] std::optional<Relaxation> answered(Relaxation changed) const {
+        SearchResult const result = searched(changed);
         if (result.best.empty()) return {};
         changed.plan = result.best.front().plan;
         return changed;
     }
 };
+
+/// The least host memory with which something fits, where hosts have as much: in the full space, which offloads.
+std::optional<Relaxation> more_host_memory(Subject const& subject, Relaxation const& asked) {
+    constexpr Bytes most = 1000 * units::GB;  // of an accelerator: large hosts have 2 to 4 TB for eight
+    constexpr Bytes step = 32 * units::GB;
+    Relaxation more = asked;
+    bool const wider =
+        asked.constraints.offload.empty() && asked.constraints.width == SearchConstraints::Width::standard;
+    if (wider) more.constraints.width = SearchConstraints::Width::full;
+    SearchResult const result = subject.searched(more);
+    if (!result.best.empty() || !result.smallest_host_misfit) return {};
+    Bytes const needed = result.smallest_host_misfit->estimate.memory.host;
+    if (needed > most) return {};
+    more.limit.host = std::ceil(needed / step) * step;
+    std::string const& name = subject.cluster.name;
+    more.change = fmt::format("{}--cluster {}{}host_memory={:.0f}GB ({} per accelerator for what is offloaded)",
+                              wider ? "--space full " : "", name, name.find(':') == std::string::npos ? ':' : ',',
+                              more.limit.host.in(units::GB), human(needed));
+    return subject.answered(std::move(more));
+}
+
+/// A training that keeps less than all weights with moments of four bytes: another question, with another result.
+struct OtherTraining {
+    char const* options;
+    char const* what;
+    bool (*is_open)(SearchConstraints const&);
+    void (*change)(ParallelPlan&);
+};
+
+bool trains_all_weights(SearchConstraints const& c) { return !c.base.adapters.on(); }
+/// Where bitsandbytes is used: it has the 8-bit optimizer and the 4-bit weights.
+bool quantises(SearchConstraints const& c) { return c.launcher == Launcher::any || c.launcher == Launcher::fsdp2; }
+
+constexpr std::int64_t usual_rank = 16;  // as in the pages here; assumed
+constexpr std::array other_trainings{
+    OtherTraining{.options = "--optimizer adamw-8bit",
+                  .what = "moments in 8 bits",
+                  .is_open =
+                      [](SearchConstraints const& c) {
+                          return trains_all_weights(c) && quantises(c) && c.base.optimizer == Optimizer::adamw &&
+                                 goes_with(Optimizer::adamw_8bit, c.base.precision);
+                      },
+                  .change = [](ParallelPlan& p) { p.optimizer = Optimizer::adamw_8bit; }},
+    OtherTraining{.options = "--lora-rank 16",
+                  .what = "adapters on frozen weights",
+                  .is_open = trains_all_weights,
+                  .change = [](ParallelPlan& p) { p.adapters = {.rank = usual_rank, .targets = attention_targets()}; }},
+    OtherTraining{.options = "--lora-rank 16 --base-weights nf4",
+                  .what = "adapters on frozen weights of 4 bits",
+                  .is_open = [](SearchConstraints const& c) { return trains_all_weights(c) && quantises(c); },
+                  .change =
+                      [](ParallelPlan& p) {
+                          p.adapters = {.rank = usual_rank, .targets = attention_targets(), .base = BaseWeights::nf4};
+                      }},
+    OtherTraining{.options = "--base-weights nf4",
+                  .what = "frozen weights of 4 bits",
+                  .is_open =
+                      [](SearchConstraints const& c) {
+                          return c.base.adapters.on() && c.base.adapters.base == BaseWeights::bf16 && quantises(c);
+                      },
+                  .change = [](ParallelPlan& p) { p.adapters.base = BaseWeights::nf4; }},
+};
+
+/// The first of them that fits: the nearest to what was asked.
+std::optional<Relaxation> another_training(Subject const& subject, Relaxation const& asked) {
+    for (OtherTraining const& training : other_trainings) {
+        if (!training.is_open(asked.constraints)) continue;
+        Relaxation other = asked;
+        training.change(other.constraints.base);
+        other.change = fmt::format("{} (another training: {})", training.options, training.what);
+        if (auto found = subject.answered(std::move(other))) return found;
+    }
+    return {};
+}
 
 /// How often the number of accelerators has to be doubled until something fits, or three quarters of that do, if the
 /// cluster has as many.
@@ -156,7 +235,11 @@ std::vector<Relaxation> relaxations(ModelSpec const& model, Workload const& work
     std::vector<Relaxation> answered;
     for (Relaxation& relaxed : loosened(asked, default_memory_limit(cluster, framework)))
         if (auto found = subject.answered(std::move(relaxed))) answered.push_back(*std::move(found));
-    if (auto more = more_accelerators(subject, asked)) answered.push_back(*std::move(more));
+    bool const as_asked = !answered.empty();  // on the same machine
+    for (auto const change : {more_host_memory, more_accelerators})
+        if (auto found = change(subject, asked)) answered.push_back(*std::move(found));
+    if (!as_asked)
+        if (auto other = another_training(subject, asked)) answered.push_back(*std::move(other));
     return answered;
 }
 

@@ -26,7 +26,8 @@ std::vector<std::string> fixed_options(SearchConstraints const& constraints);
 SearchConstraints without_fixed_options(SearchConstraints constraints);
 
 /// When nothing fits: which single fixed constraint, if dropped, would give an answer, whether a loss in parts or a
-/// fused one would, and how many accelerators; empty if none would.
+/// fused one would, how much host memory, and how many accelerators; where none of the first would, which training that
+/// keeps less. Empty if none would.
 std::vector<Relaxation> relaxations(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
                                     FrameworkProfile const& framework, std::vector<std::int64_t> const& accelerators,
                                     SearchConstraints const& constraints, MemoryLimit const& limit);

@@ -8,11 +8,10 @@
 #include "cost_models/weight_copies.hpp"
 #include "planner/expert_overlap.hpp"
 #include "planner/ranking.hpp"
+#include "planner/run_parallel.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <mutex>
 #include <thread>
 
 namespace sextant {
@@ -84,6 +83,7 @@ struct Findings {
     RefusedPlans refused;
     Ranking quick_misfits;  ///< scored by the lower bound of their time
     std::optional<Candidate> smallest_misfit;
+    std::optional<Candidate> smallest_host_misfit;
 
     explicit Findings(SearchOptions const& options)
         : ranking(groups_kept(options), options.grouping, variants_kept(options)),
@@ -97,14 +97,24 @@ struct Findings {
         refused.merge(other.refused);
         quick_misfits.merge(other.quick_misfits);
         if (other.smallest_misfit) note_smallest(*other.smallest_misfit);
+        if (other.smallest_host_misfit) note_smallest_of_host(*other.smallest_host_misfit);
     }
-    /// Of equal ones the plan that comes first.
     void note_smallest(Candidate const& c) {
-        if (smallest_misfit) {
-            Bytes const peak = c.estimate.peak(), least = smallest_misfit->estimate.peak();
-            if (peak > least || (peak == least && plan_key(c.plan) > plan_key(smallest_misfit->plan))) return;
+        note(smallest_misfit, c, [](Candidate const& of) { return of.estimate.peak(); });
+    }
+    void note_smallest_of_host(Candidate const& c) {
+        note(smallest_host_misfit, c, [](Candidate const& of) { return of.estimate.memory.host; });
+    }
+
+private:
+    /// Of equal ones the plan that comes first.
+    template <class Size>
+    static void note(std::optional<Candidate>& smallest, Candidate const& c, Size const& size) {
+        if (smallest) {
+            Bytes const own = size(c), least = size(*smallest);
+            if (own > least || (own == least && plan_key(c.plan) > plan_key(smallest->plan))) return;
         }
-        smallest_misfit = c;
+        smallest = c;
     }
 };
 
@@ -241,6 +251,8 @@ private:
         bool const fits = limit_.admits(candidate.estimate.memory);
         if (candidate.estimate.memory.host > limit_.host) {
             ++found.counts.rejected[rejected_for_host_memory];
+            candidate.plan = plan;
+            if (peak <= limit_.usable) found.note_smallest_of_host(candidate);
             return;
         }
         if (!fits) {
@@ -278,28 +290,6 @@ private:
     double price_;
     std::size_t shape_ = 0;  ///< that is visited
 };
-
-/// Runs `work(worker index)` on that many threads; an exception of any of them is thrown here.
-template <class Work>
-void run_parallel(unsigned count, Work&& work) {
-    std::exception_ptr failure;
-    std::mutex mutex;
-    std::vector<std::thread> threads;
-    auto const guarded = [&](unsigned i) {
-        try {
-            work(i);
-        } catch (...) {
-            std::lock_guard const lock(mutex);
-            failure = std::current_exception();
-        }
-    };
-    for (unsigned i = 1; i < count; ++i)
-        threads.emplace_back(guarded, i);
-    guarded(0);
-    for (std::thread& thread : threads)
-        thread.join();
-    if (failure) std::rethrow_exception(failure);
-}
 
 }  // namespace
 
@@ -389,6 +379,7 @@ SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpe
     result.quick_misfits = all.quick_misfits.sorted();
     if (!result.quick_misfits.empty()) result.fastest_misfit = result.quick_misfits.front();
     result.smallest_misfit = all.smallest_misfit;
+    result.smallest_host_misfit = all.smallest_host_misfit;
     result.interrupted = done < shapes.size();
     result.share_done = shapes.empty() ? 1 : static_cast<double>(done) / static_cast<double>(shapes.size());
     return result;

@@ -99,6 +99,7 @@ struct SearchResult {
     std::optional<Candidate> fastest_misfit;   ///< fastest plan among those that miss the memory limit by up to a half
     std::vector<Candidate> quick_misfits;      ///< those that may be it, by lower bounds of their times
     std::optional<Candidate> smallest_misfit;  ///< the plan that misses it by least
+    std::optional<Candidate> smallest_host_misfit;  ///< of those that fit but for host memory the one that needs least
     bool interrupted = false;
     double share_done = 1;
 };

@@ -130,7 +130,7 @@ std::string prediction(StepReport const& r, std::string const& framework) {
         "of {}",
         human(r.estimate.time), human(r.interval.low * r.estimate.time), human(r.interval.high * r.estimate.time),
         human_count(r.tokens_per_second), 100 * r.mfu, human(r.estimate.peak()), human(r.limit.usable),
-        r.fits ? "" : " (DOES NOT FIT)", framework);
+        r.fits ? "" : fmt::format(" ({})", fit_words(r.estimate.memory, r.limit)), framework);
 }
 
 StepReport report_of(Subject const& subject, ParallelPlan const& plan) {

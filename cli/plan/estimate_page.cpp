@@ -22,6 +22,11 @@ PageTable part_table(StepReport const& r) {
     return table;
 }
 
+std::string misfit_words(StepReport const& r) {
+    if (r.estimate.memory.host > r.limit.host) return host_misfit_words(r.estimate.memory, r.limit);
+    return fmt::format("{} are needed and {} are usable", human(r.estimate.peak()), human(r.limit.usable));
+}
+
 }  // namespace
 
 std::string estimate_page(PlanQuestion const& q, StepReport const& r, std::vector<std::string> const& explanation) {
@@ -32,13 +37,10 @@ std::string estimate_page(PlanQuestion const& q, StepReport const& r, std::vecto
                                     name_of(r.plan.schedule))}};
     if (!r.not_expressed.empty()) page.lines.push_back(refusal_sentence(q.framework, r.not_expressed));
     page.tone = r.fits ? Tone::good : Tone::bad;
-    page.verdict = r.fits
-                       ? fmt::format("A step takes {} and fits into memory: {} of {} usable.", human(r.estimate.time),
-                                     human(r.estimate.peak()), human(r.limit.usable))
-                       : fmt::format(
-                             "It does not fit: {} are needed and {} are usable. With enough memory a step would take "
-                             "{}.",
-                             human(r.estimate.peak()), human(r.limit.usable), human(r.estimate.time));
+    page.verdict = r.fits ? fmt::format("A step takes {} and fits into memory: {} of {} usable.",
+                                        human(r.estimate.time), human(r.estimate.peak()), human(r.limit.usable))
+                          : fmt::format("It does not fit: {}. With enough memory a step would take {}.",
+                                        misfit_words(r), human(r.estimate.time));
     page.figures = step_figures(r, q.cluster);
     std::vector<std::string> const name{plan_label(r.plan)};
     page.blocks.push_back(breakdown_chart({r}, name));

@@ -35,10 +35,12 @@ Pairs key_figures(PlanQuestion const& q, StepReport const& r) {
          fmt::format("{} tokens/s, {} per accelerator", human_count(r.tokens_per_second), human_count(per_gpu))},
         {"MFU / HFU", fmt::format("{} / {}  ({}, {} per accelerator)", percent(r.mfu), percent(r.hfu),
                                   human(r.model_rate), human(r.hardware_rate))},
-        {"memory",
-         fmt::format("{} reserved (80 %: {} to {}), {} allocated, of {} usable: {}", human(r.estimate.peak()),
-                     human(r.estimate.memory.reserved_low), human(r.estimate.memory.reserved_high),
-                     human(r.estimate.memory.allocated()), human(r.limit.usable), r.fits ? "fits" : "DOES NOT FIT")}};
+        {"memory", fmt::format("{} reserved (80 %: {} to {}), {} allocated, of {} usable: {}", human(r.estimate.peak()),
+                               human(r.estimate.memory.reserved_low), human(r.estimate.memory.reserved_high),
+                               human(r.estimate.memory.allocated()), human(r.limit.usable),
+                               r.estimate.peak() <= r.limit.usable ? "fits" : "DOES NOT FIT")}};
+    if (r.estimate.memory.host > r.limit.host)
+        pairs.emplace_back("host memory", host_misfit_words(r.estimate.memory, r.limit) + ": DOES NOT FIT");
     if (r.plan.adapters.on()) {
         pairs.emplace_back("trained", trained_text(q, r));
         pairs.emplace_back("MFU counts", "the work that this needs: forward, gradients of inputs, adapters");

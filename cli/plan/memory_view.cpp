@@ -146,7 +146,7 @@ std::string memory_text(MemorySheet const& s) {
     std::size_t const worst = fullest_stage(s.stages);
     StageMemory const& m = s.stages[worst];
     std::string text = wrapped(headline(s.question, s.plan.world_size(), s.plan.precision));
-    text += fmt::format("plan: {}, {} microbatches, {}\n\n", plan_label(s.plan), s.graph.microbatches,
+    text += fmt::format("plan: {}, {} microbatches, {}\n", plan_label(s.plan), s.graph.microbatches,
                         name_of(s.plan.schedule));
     if (!s.not_expressed.empty()) text += wrapped(refusal_sentence(s.question.framework, s.not_expressed), "  ");
     text += "\n";
@@ -155,7 +155,7 @@ std::string memory_text(MemorySheet const& s) {
         "\n" + wrapped(fmt::format(
                    "stage {} is the fullest: {} allocated, {} reserved (80 %: {} to {}) of {} usable, {} capacity: {}",
                    worst, human(m.allocated()), human(m.reserved()), human(m.reserved_low), human(m.reserved_high),
-                   human(s.limit.usable), human(s.limit.capacity), s.limit.admits(m) ? "fits" : "DOES NOT FIT"));
+                   human(s.limit.usable), human(s.limit.capacity), fit_words(m, s.limit)));
     if (m.host > Bytes{})
         text += fmt::format("host memory: {} of {} per accelerator\n", human(m.host), human(s.limit.host));
     text += "\n" + state_text(s, worst);

@@ -70,7 +70,8 @@ Json memory_object(StageMemory const& m, MemoryLimit const& limit) {
             {"allocated_bytes", m.allocated().base()},
             {"reserved_low_bytes", m.reserved_low.base()},
             {"reserved_high_bytes", m.reserved_high.base()},
-            {"host_bytes", m.host.base()}};
+            {"host_bytes", m.host.base()},
+            {"host_usable_bytes", limit.host.base()}};
 }
 
 Json breakdown_object(StepBreakdown const& b) {
@@ -138,6 +139,13 @@ Json candidate_list(std::vector<StepReport> const& reports) {
     return list;
 }
 
+Json host_misfit(std::optional<Candidate> const& c) {
+    if (!c) return nullptr;
+    return {{"plan", plan_object(c->plan)},
+            {"peak_bytes", c->estimate.peak().base()},
+            {"host_bytes", c->estimate.memory.host.base()}};
+}
+
 std::string text(Json const& json) { return json_text(json, 2) + "\n"; }
 
 }  // namespace
@@ -198,6 +206,7 @@ std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer) {
     };
     json["fastest_rejected_for_memory"] = misfit(answer.result.fastest_misfit);
     json["smallest_rejected_for_memory"] = misfit(answer.result.smallest_misfit);
+    json["smallest_rejected_for_host_memory"] = host_misfit(answer.result.smallest_host_misfit);
     json["explanation"] = answer.explanation;
     json["advice"] = answer.advice;
     return text(json);

@@ -36,7 +36,7 @@ std::string present_lines(PlanAnswer const& answer) {
     StepReport const& r = *answer.present;
     std::string line = fmt::format("present: {}: step {}, MFU {:.1f} %, {} of {} usable memory{}", plan_label(r.plan),
                                    human(r.estimate.time), 100 * r.mfu, human(r.estimate.peak()), human(r.limit.usable),
-                                   r.fits ? "" : ": DOES NOT FIT");
+                                   r.fits ? "" : ": " + fit_words(r.estimate.memory, r.limit));
     if (!answer.reports.empty() && answer.reports.front().workload.tokens() == r.workload.tokens())
         line +=
             fmt::format("; the best takes {:.2f} of its time", answer.reports.front().estimate.time / r.estimate.time);
@@ -94,6 +94,11 @@ std::vector<std::string> misfit_sentences(SearchResult const& result, MemoryLimi
         out.push_back(fmt::format("nearest: {} needs {}, {} more than the {} that are usable", plan_label(c.plan),
                                   human(c.estimate.peak()), human(c.estimate.peak() - limit.usable),
                                   human(limit.usable)));
+    }
+    if (result.best.empty() && result.smallest_host_misfit) {
+        Candidate const& c = *result.smallest_host_misfit;
+        out.push_back(fmt::format("nearest with offload: {} fits the accelerators, but {}", plan_label(c.plan),
+                                  host_misfit_words(c.estimate.memory, limit)));
     }
     return out;
 }

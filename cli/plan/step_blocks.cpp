@@ -90,8 +90,11 @@ std::vector<PageFigure> step_figures(StepReport const& r, ClusterSpec const& clu
          fmt::format("{} per accelerator; HFU {:.1f} %", human(r.model_rate), 100 * r.hfu)},
         {"memory", human(r.estimate.peak()),
          fmt::format("{} of {} usable; 80 %: {} to {}",
-                     r.fits ? (tight ? "fits, tight," : "fits") : "DOES NOT FIT:", human(r.limit.usable),
-                     human(r.estimate.memory.reserved_low), human(r.estimate.memory.reserved_high)),
+                     r.fits                                  ? (tight ? "fits, tight," : "fits")
+                     : r.estimate.memory.host > r.limit.host ? host_misfit_words(r.estimate.memory, r.limit) + ";"
+                                                             : "DOES NOT FIT:",
+                     human(r.limit.usable), human(r.estimate.memory.reserved_low),
+                     human(r.estimate.memory.reserved_high)),
          !r.fits ? Tone::bad
          : tight ? Tone::warning
                  : Tone::good},

@@ -227,7 +227,44 @@ TEST_CASE("advice: fewer logits at once are offered where the framework may make
     CHECK_FALSE(offers("deepspeed", "--fused-cross-entropy"));
 }
 
-TEST_CASE("advice: with nothing fixed the way out is more accelerators or more memory", "[INV-26]") {
+TEST_CASE("advice: on a small device a training that keeps less, said to be another, and more host memory",
+          "[INV-26]") {
+    auto const advice = [](char const* model, char const* framework, SearchConstraints::Width width) {
+        Question question;
+        question.model = find_model(model);
+        question.machine = find_cluster("rtx-4090", "test");
+        question.framework = find_framework(framework, "test");
+        question.workload = {.sequence = 1024, .global_batch = 16};
+        question.accelerators = {1};
+        question.constraints = constraints_of(question.framework);
+        question.constraints.width = width;
+        question.limit = default_memory_limit(question.machine, question.framework);
+        SearchResult const result = question.answer();
+        REQUIRE(result.best.empty());
+        if (width == SearchConstraints::Width::full) {
+            REQUIRE(result.smallest_host_misfit);
+            CHECK(result.smallest_host_misfit->estimate.memory.host > question.limit.host);
+            CHECK(result.smallest_host_misfit->estimate.peak() <= question.limit.usable);
+        }
+        return question.advice();
+    };
+    auto const has = [](std::vector<std::string> const& lines, std::string const& begin) {
+        return std::any_of(lines.begin(), lines.end(), [&](auto const& line) { return line.starts_with(begin); });
+    };
+    auto const standard = SearchConstraints::Width::standard;
+    CHECK(has(advice("llama-3.1-8b", "transformers", standard),
+              "--lora-rank 16 (another training: adapters on frozen weights) would"));
+    auto const larger = advice("qwen3-14b", "transformers", standard);
+    CHECK(has(larger, "--lora-rank 16 --base-weights nf4 (another training: adapters on frozen weights of 4 bits)"));
+    CHECK_FALSE(has(larger, "--lora-rank 16 (another"));
+    CHECK_FALSE(has(advice("qwen3-14b", "deepspeed", standard), "--lora-rank"));
+    CHECK(has(advice("llama-3.1-8b", "deepspeed", SearchConstraints::Width::full),
+              "--cluster rtx-4090-box:host_memory=128GB ("));
+    CHECK(
+        has(advice("llama-3.1-8b", "deepspeed", standard), "--space full --cluster rtx-4090-box:host_memory=128GB ("));
+}
+
+TEST_CASE("advice: with nothing fixed the way out is more accelerators, another training or more memory", "[INV-26]") {
     Question question;
     question.model = llama(16384, 128, 8, 126, 53248);
     question.accelerators = {8};
@@ -236,8 +273,9 @@ TEST_CASE("advice: with nothing fixed the way out is more accelerators or more m
     question.limit.host = Bytes{};
     REQUIRE(question.answer().best.empty());
     auto const more = question.advice();
-    REQUIRE(more.size() == 1);
-    CHECK_THAT(more[0], contains("--gpus "));
+    REQUIRE(more.size() == 2);
+    CHECK_THAT(more[0], Catch::StartsWith("--gpus "));
+    CHECK_THAT(more[1], Catch::StartsWith("--lora-rank 16 --base-weights nf4 (another training"));
 
     question.model = llama(4096, 32, 8, 32, 14336);
     question.limit.usable = 1 * units::GB;
