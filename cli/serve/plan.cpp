@@ -48,6 +48,7 @@ struct Options {
     std::vector<std::int64_t> tensor;  ///< none: those that are tried by themselves, as of the next two
     std::vector<std::int64_t> stages;
     std::vector<std::int64_t> groups;
+    std::vector<std::int64_t> batches, chunks;
     std::vector<std::string> weights;  ///< none: as the checkpoint is
     std::vector<std::string> caches;
     std::vector<double> prices;
@@ -182,6 +183,8 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     q.tensor = o.tensor;
     q.stages = o.stages;
     q.groups = o.groups;
+    q.batches = o.batches;
+    if (!o.chunks.empty()) q.chunks = o.chunks;
     add_formats(q, stored.checkpoint, o);
     q.memory_utilisation = o.memory_utilisation;
     q.dispatcher = dispatcher_option(o.dispatcher);
@@ -302,6 +305,16 @@ void add_options(CLI::App& app, Options& o) {
         ->option_text("N[,N...]");
     app.add_option("--attention-dp", o.groups,
                    "attention groups that may be chosen (default: 1; of experts powers of two, likewise)")
+        ->delimiter(',')
+        ->option_text("N[,N...]");
+    app.add_option("--max-batch", o.batches,
+                   "sequences that decode at a time in a replica, that may be chosen (default: 32, 128, 512 and 1024 "
+                   "of each attention group)")
+        ->delimiter(',')
+        ->option_text("N[,N...]");
+    app.add_option("--max-batched-tokens", o.chunks,
+                   "tokens of one iteration (of an attention group), that may be chosen (default: 2048, 8192; never "
+                   "fewer than a group's sequences)")
         ->delimiter(',')
         ->option_text("N[,N...]");
     add_expert_options(app, o.dispatcher, o.redundant_experts);

@@ -116,6 +116,14 @@ std::vector<UsualWeights> weights_of(ServeQuestion const& q, ServeMachine const&
 
 }  // namespace
 
+std::vector<std::int64_t> batch_limits(ServeQuestion const& q, ServingPlan const& plan) {
+    if (!q.batches.empty()) return q.batches;
+    std::vector<std::int64_t> out;
+    for (std::int64_t const of_group : {32, 128, 512, 1024})
+        out.push_back(of_group * plan.attention_dp);
+    return out;
+}
+
 std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
     std::vector<ServeCandidate> out;
     for (std::size_t m = 0; m < q.machines.size(); ++m) {
@@ -125,7 +133,7 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
             if (!starts(q, split)) continue;
             for (UsualWeights const& weights : formats)
                 for (CacheFormat const cache : q.caches)
-                    for (std::int64_t const batch : q.batches)
+                    for (std::int64_t const batch : batch_limits(q, plan_of(q, split)))
                         for (std::int64_t const chunk : q.chunks) {
                             ServeCandidate c;
                             c.machine = m;
@@ -134,7 +142,7 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
                             c.plan.cache = cache;
                             c.plan.cache_origin = q.caches_origin;
                             c.plan.max_batch = batch;
-                            c.plan.max_batched_tokens = std::max(chunk, batch);
+                            c.plan.max_batched_tokens = std::max(chunk, (batch + split.groups - 1) / split.groups);
                             c.plan.memory_utilisation = q.memory_utilisation.value_or(
                                 default_memory_share(q.engine, machine.cluster.accelerator, c.plan));
                             out.push_back(std::move(c));
@@ -160,6 +168,13 @@ std::vector<std::size_t> alike_runs(std::vector<ServeCandidate> const& all) {
 }
 
 void check_given_splits(ServeQuestion const& q) {
+    std::int64_t const most = 1000000;
+    auto const check_limits = [most](std::vector<std::int64_t> const& limits, char const* flag) {
+        for (std::int64_t const limit : limits)
+            if (limit < 1 || limit > most) throw InputError("{}: {} (1 to {})", flag, limit, most);
+    };
+    check_limits(q.batches, "--max-batch");
+    check_limits(q.chunks, "--max-batched-tokens");
     for (std::int64_t const tp : q.tensor)
         check_split(q, {.tp = tp, .pp = 1, .groups = 1, .ep = 1});
     for (std::int64_t const pp : q.stages)

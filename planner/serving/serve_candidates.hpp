@@ -14,12 +14,17 @@ namespace sextant {
 /// ranks. Values that the question gives are taken as they are.
 std::vector<ServeCandidate> serve_candidates(ServeQuestion const& question);
 
+/// Sequences that may decode at a time in a replica of this plan: those that the question gives, else 32, 128, 512 and
+/// 1024 of each attention group, as engines count them (vLLM's `max_num_seqs` is of a data-parallel rank).
+/// Source: of 1024 vLLM 0.11, engine/arg_utils.py (devices of 70 GB and more); the others assumed.
+std::vector<std::int64_t> batch_limits(ServeQuestion const& question, ServingPlan const& plan);
+
 /// Whether two deployments differ in the limits of a batch at most.
 bool alike(ServeCandidate const& a, ServeCandidate const& b);
 /// Where runs of candidates that are alike begin, and the end of the last.
 std::vector<std::size_t> alike_runs(std::vector<ServeCandidate> const& all);
 
-/// @throws InputError: values of tp, pp or attention-dp that the model does not allow.
+/// @throws InputError: values of tp, pp or attention-dp that the model does not allow, limits of a batch below one.
 void check_given_splits(ServeQuestion const& question);
 
 }  // namespace sextant

@@ -59,7 +59,8 @@ bool smaller_batch_does(ServeQuestion const& q, ServingCase const& what, Serving
     unbounded.plan.max_batch = std::numeric_limits<std::int64_t>::max();
     RequestShape const request = q.mean_request();
     double const most = 2 * largest_batch(unbounded, memory, request.prompt + request.output);
-    return std::any_of(q.batches.begin(), q.batches.end(), [&](std::int64_t batch) {
+    std::vector<std::int64_t> const limits = batch_limits(q, what.plan);
+    return std::any_of(limits.begin(), limits.end(), [&](std::int64_t batch) {
         return batch < what.plan.max_batch && most <= static_cast<double>(batch);
     });
 }

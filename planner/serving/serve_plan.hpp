@@ -48,14 +48,14 @@ struct ServeQuestion {
     CheckpointFormat checkpoint{};       ///< of the model, which one of them may be
     std::vector<CacheFormat> caches;
     FormatOrigin caches_origin = FormatOrigin::given;
-    std::vector<std::int64_t> batches{32, 128, 512};  ///< of `ServingPlan::max_batch`
-    std::vector<std::int64_t> chunks{2048, 8192};     ///< of `max_batched_tokens`
-    std::int64_t redundant_experts = 0;               ///< where experts are divided over ranks
-    std::optional<Dispatcher> dispatcher{};           ///< the same
-    std::optional<double> memory_utilisation{};       ///< instead of the engine's
-    std::optional<Scheduler> scheduler{};             ///< instead of the engine's
-    std::optional<double> most_error{};               ///< of a format that rounds; a larger one drops it
-    std::vector<FormatError> errors{};                ///< what `most_error` is compared with
+    std::vector<std::int64_t> batches{};           ///< `ServingPlan::max_batch`; none: as `batch_limits` has it
+    std::vector<std::int64_t> chunks{2048, 8192};  ///< of `max_batched_tokens`
+    std::int64_t redundant_experts = 0;            ///< where experts are divided over ranks
+    std::optional<Dispatcher> dispatcher{};        ///< the same
+    std::optional<double> memory_utilisation{};    ///< instead of the engine's
+    std::optional<Scheduler> scheduler{};          ///< instead of the engine's
+    std::optional<double> most_error{};            ///< of a format that rounds; a larger one drops it
+    std::vector<FormatError> errors{};             ///< what `most_error` is compared with
     std::int64_t most_accelerators = 4096;
     std::int64_t requests = 4000;  ///< of one simulation, at least
     int shown = 10;

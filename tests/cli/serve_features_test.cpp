@@ -260,6 +260,18 @@ TEST_CASE("serve: requests go as far as the scaled positions of a config, or --c
     }
 }
 
+TEST_CASE("serve plan: limits of the batch that are given are those that are tried", "[serve]") {
+    Arguments const plan{"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm",   "--rate",
+                         "5",     "--tp", "1",  "--pp",         "1",  "--requests", "500"};
+    Json const json = report(plan + Arguments{"--max-batch", "20,40", "--max-batched-tokens", "1024"});
+    CHECK(json.at("counts").at("enumerated") == 2);
+    Json const first = json.at("candidates").at(0).at("plan");
+    CHECK((first.at("max_batch") == 20 || first.at("max_batch") == 40));
+    CHECK(first.at("max_batched_tokens") == 1024);
+    check_refused(plan + Arguments{"--max-batch", "0"}, "--max-batch: 0");
+    check_refused(plan + Arguments{"--max-batched-tokens", "-8"}, "--max-batched-tokens: -8");
+}
+
 TEST_CASE("serve plan: what needs another option is refused without it", "[serve]") {
     Arguments const plan{"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm"};
     check_refused(plan + Arguments{"--rate", "2", "--variation", "3"}, "--variation", "--arrivals gamma");

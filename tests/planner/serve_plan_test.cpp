@@ -135,6 +135,54 @@ TEST_CASE("serve plan: replicas are cut within a domain, and by stages and group
     CHECK_THROWS_WITH(plan_serving(q), contains("--attention-dp: 0"));
 }
 
+TEST_CASE("serve plan: limits of a batch are each attention group's, and those that are given the replica's") {
+    ServeQuestion q = question({{"h200-sxm", 3}}, 5);
+    q.model = find_model("deepseek-v3");
+    q.tensor = {1};
+    q.stages = {1};
+    q.batches = {};
+    q.chunks = {256};
+    auto const limits = [&](std::int64_t groups) {
+        q.groups = {groups};
+        std::set<std::array<std::int64_t, 2>> out;  // sequences of a replica, tokens of a group
+        for (ServeCandidate const& c : serve_candidates(q))
+            out.insert({c.plan.max_batch, c.plan.max_batched_tokens});
+        return out;
+    };
+    using Limits = std::set<std::array<std::int64_t, 2>>;
+    CHECK(limits(1) == Limits{{32, 256}, {128, 256}, {512, 512}, {1024, 1024}});
+    CHECK(limits(8) == Limits{{256, 256}, {1024, 256}, {4096, 512}, {8192, 1024}});
+    q.batches = {64, 4096};
+    CHECK(limits(8) == Limits{{64, 256}, {4096, 512}});
+    q.batches = {0};
+    CHECK_THROWS_WITH(plan_serving(q), contains("--max-batch: 0"));
+    q.batches = {};
+    q.chunks = {-1};
+    CHECK_THROWS_WITH(plan_serving(q), contains("--max-batched-tokens: -1"));
+}
+
+TEST_CASE("serve plan: groups with batches of their own do with fewer accelerators", "[long]") {
+    ServeQuestion q = question({{"h200-sxm", 3.5}}, 100);
+    q.model = find_model("deepseek-v3");
+    q.weights = {"fp8-block"};
+    q.prompt = q.output = {.mean = 1024};
+    q.ttft = 5 * units::s;
+    q.tpot = 100 * units::ms;
+    q.tensor = {4};
+    q.stages = {1};
+    q.groups = {2};
+    q.chunks = {2048};
+    q.batches = {512};
+    ServeAnswer const narrow = plan_serving(q);
+    REQUIRE(narrow.found());
+    q.batches = {};
+    ServeAnswer const wide = plan_serving(q);
+    REQUIRE(wide.found());
+    CHECK(wide.ranked.front().plan.max_batch > 512);
+    CHECK(wide.ranked.front().replicas <= 12);  // of eight, where the narrow batch wants 15
+    CHECK(wide.ranked.front().replicas < narrow.ranked.front().replicas);
+}
+
 TEST_CASE("serve plan: no replica is cut as its engine would refuse to start") {
     ServeQuestion q = question({{"h200-sxm", 3}}, 5);
     auto const has = [&](std::int64_t tp, std::int64_t groups, std::int64_t ep) {
