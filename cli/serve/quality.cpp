@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/measurements/bench_row.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
 #include <fmt/format.h>
@@ -89,8 +90,12 @@ QualityReport report_of(Options const& o) {
     };
     std::string const two_byte = report.what.plan.weights;
     std::vector<CacheFormat> const wide{CacheFormat::bf16};
-    report.baseline = compare_formats(report.what, report.request, load, std::vector{two_byte}, wide, errors).front();
-    report.choices = compare_formats(report.what, report.request, load, weights_of(o, two_byte), caches_of(o), errors);
+    CheckpointFormat const checkpoint = find_stored_model(serve.model).checkpoint;
+    auto const compare = [&](std::vector<std::string> const& weights, std::vector<CacheFormat> const& caches) {
+        return compare_formats(report.what, checkpoint, report.request, load, weights, caches, errors);
+    };
+    report.baseline = compare({two_byte}, wide).front();
+    report.choices = compare(weights_of(o, two_byte), caches_of(o));
     report.assumptions = assumptions_of(report);
     put_price_first(report.assumptions, serve, report.what);
     return report;

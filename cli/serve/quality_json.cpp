@@ -27,6 +27,9 @@ Json errors_json(std::optional<FormatQuality> const& quality, char const* first,
 
 Json choice_json(QualityReport const& report, FormatChoice const& c) {
     Json out{{"weights", c.weights},
+             {"products_in", c.products_in},
+             {"as_released", c.released},
+             {"note", c.note.empty() ? Json(nullptr) : Json(c.note)},
              {"activations", c.activations},
              {"kv_cache", name_of(c.cache)},
              {"weight_bytes_per_gpu", c.memory.weights.base()},

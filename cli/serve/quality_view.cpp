@@ -76,6 +76,21 @@ std::string errors_by_scaling(QualityReport const& report) {
     return out + products.text() + "\n" + attention.text();
 }
 
+/// What the rows do not say of their weights: how they run, whose they are, why they have no times.
+std::set<std::string> remarks(QualityReport const& report) {
+    std::set<std::string> out;
+    for (FormatChoice const& c : report.choices) {
+        if (!c.note.empty()) out.insert(c.note);
+        if (c.released)
+            out.insert(
+                fmt::format("{} weights: the checkpoint's own, as released: no error but that of rounded "
+                            "activations",
+                            c.weights));
+        if (!c.refused.empty()) out.insert(fmt::format("{} weights: {}", c.weights, c.refused));
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string error_text(double share) {
@@ -142,11 +157,8 @@ std::string quality_text(QualityReport const& report) {
         report.request.prompt, report.request.output,
         report.by_rate ? fmt::format("{:g} a second", report.load) : fmt::format("{:g} at all times", report.load));
     out += quality_table(report).text();
-    std::set<std::string> reasons;
-    for (FormatChoice const& c : report.choices)
-        if (!c.refused.empty()) reasons.insert(fmt::format("{} weights: {}", c.weights, c.refused));
-    for (std::string const& reason : reasons)
-        out += "- " + reason + "\n";
+    for (std::string const& remark : remarks(report))
+        out += wrapped("- " + remark, "  ");
     out += errors_by_scaling(report) + "errors: " + report.source + "\n\nassumed\n";
     for (std::string const& text : report.assumptions)
         out += "  " + wrapped(text, "    ", 96);

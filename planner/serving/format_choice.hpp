@@ -2,6 +2,7 @@
 
 #include "cost_models/serving/format_quality.hpp"
 #include "cost_models/serving/steady_state.hpp"
+#include "planner/serving/usual_formats.hpp"
 
 #include <functional>
 #include <span>
@@ -12,8 +13,11 @@ namespace sextant {
 
 /// One pair of formats on a replica: what it needs, how fast it is, and what it costs in accuracy.
 struct FormatChoice {
-    std::string weights;
+    std::string weights;  ///< as asked for
     CacheFormat cache = CacheFormat::bf16;
+    std::string products_in;  ///< format of `gemm_formats` that they are multiplied in
+    bool released = false;    ///< the checkpoint's own: nobody quantises them
+    std::string note;         ///< `UsualWeights::note`
     std::string activations;  ///< "e4m3": how the products take them
     std::string refused;      ///< why there are no times: no hardware path, does not fit
     ServingMemory memory;
@@ -30,11 +34,13 @@ struct FormatChoice {
 /// How a replica is loaded: `closed_loop` or `open_loop` at some load.
 using LoadedReplica = std::function<ServingEstimate(IterationModel const&, RequestShape const&)>;
 
-/// Every pair of `weights` and `caches` on the replica of `base`, in their order. Everything else of the plan stays.
+/// Every pair of `weights` and `caches` on the replica of `base`, in their order, run as the device and the engine do
+/// (`chosen_weights`). Everything else of the plan stays.
 /// @throws InputError for an unknown format of weights.
-std::vector<FormatChoice> compare_formats(ServingCase const& base, RequestShape const& request,
-                                          LoadedReplica const& load, std::span<std::string const> weights,
-                                          std::span<CacheFormat const> caches, std::span<FormatError const> errors);
+std::vector<FormatChoice> compare_formats(ServingCase const& base, CheckpointFormat const& checkpoint,
+                                          RequestShape const& request, LoadedReplica const& load,
+                                          std::span<std::string const> weights, std::span<CacheFormat const> caches,
+                                          std::span<FormatError const> errors);
 
 /// "the device has no fp8 products" when the accelerator's profile states no rate for them, else empty.
 std::string missing_hardware(AcceleratorProfile const& device, std::string_view weights);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 
 using namespace sextant;
 
@@ -85,15 +86,35 @@ TEST_CASE("serve quality: answers of one token have no time per further token", 
 }
 
 TEST_CASE("serve quality: a format without hardware has bytes and errors, and no times", "[quality]") {
-    Json const j = report(quality({}, "llama-3.1-8b", "a100-sxm-80gb"));
+    // TensorRT-LLM has no kernels that widen fp8.
+    Json const j = report(quality({"--engine", "tensorrt-llm"}, "llama-3.1-8b", "a100-sxm-80gb"));
     Json const fp8 = choice(j, "fp8", "bf16");
     CHECK(fp8.at("refused") == "the device has no fp8 products");
     CHECK_FALSE(fp8.contains("tpot_s"));
     CHECK(fp8.at("weight_bytes_per_gpu") > 0);
     CHECK(choice(j, "int8", "bf16").at("refused").is_null());
-    RunResult const text = run_sextant(quality({}, "llama-3.1-8b", "a100-sxm-80gb"));
+    RunResult const text = run_sextant(quality({"--engine", "tensorrt-llm"}, "llama-3.1-8b", "a100-sxm-80gb"));
     CHECK_THAT(text.out, contains("fp8 weights: the device has no fp8 products"));
     CHECK_THAT(text.out, contains("the device has no fp8: a narrower cache is widened"));
+}
+
+TEST_CASE("serve quality: weights run and err as serve estimate says, the checkpoint's own among them", "[quality]") {
+    for (auto const& [model, cluster, weights, error] : {std::tuple{"gpt-oss-120b", "b200-sxm", "fp4", 0.095},
+                                                         {"gpt-oss-120b", "h100-sxm", "fp4", 0.0045},
+                                                         {"llama-3.1-8b", "a100-sxm-80gb", "fp8", 0.026}}) {
+        CAPTURE(model, cluster, weights);
+        Arguments const formats{"--weights", weights, "--kv-cache", "bf16", "--concurrency", "32"};
+        Json const here = choice(report(quality(formats, model, cluster)), weights, "bf16");
+        Json const there = report(Arguments{"serve", "estimate", "--model", model, "--cluster", cluster} + formats);
+        CHECK(here.at("tpot_s") == there.at("rows").at(0).at("tpot_s"));
+        CHECK(here.at("error").get<double>() == Approx(error).epsilon(0.05));
+        CHECK(here.at("as_released") == (std::string(model) == "gpt-oss-120b"));
+        CHECK(here.at("refused").is_null());
+    }
+    RunResult const text = run_sextant(quality({"--weights", "fp4"}, "gpt-oss-120b", "b200-sxm"));
+    CHECK_THAT(unwrapped(text.out), contains("fp4 weights: the checkpoint's own, as released"));
+    RunResult const widened = run_sextant(quality({"--weights", "fp8"}, "llama-3.1-8b", "a100-sxm-80gb"));
+    CHECK_THAT(unwrapped(widened.out), contains("fp8 weights widened for products in bf16"));
 }
 
 TEST_CASE("serve quality: where two bytes do not fit, narrower formats still have an answer", "[quality]") {

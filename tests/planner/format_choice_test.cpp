@@ -20,9 +20,10 @@ ServingCase served(char const* model, char const* machine) {
 }
 
 std::vector<FormatChoice> choices(ServingCase const& what, std::vector<std::string> const& weights,
-                                  std::vector<CacheFormat> const& caches = {CacheFormat::bf16}) {
+                                  std::vector<CacheFormat> const& caches = {CacheFormat::bf16},
+                                  CheckpointFormat const& checkpoint = {}) {
     return compare_formats(
-        what, {.prompt = 1000, .output = 200},
+        what, checkpoint, {.prompt = 1000, .output = 200},
         [](IterationModel const& model, RequestShape const& request) { return closed_loop(model, request, 8); },
         weights, caches, shipped_format_errors());
 }
@@ -48,7 +49,9 @@ TEST_CASE("compare_formats: each pair once and in order; narrower ones leave mor
 }
 
 TEST_CASE("compare_formats: what the device has no products of, or no memory for, has a reason and no times") {
-    auto const on_a100 = choices(served("llama-3.1-8b", "a100-sxm-80gb"), {"fp8", "bf16"});
+    ServingCase a100 = served("llama-3.1-8b", "a100-sxm-80gb");
+    a100.engine = find_engine("tensorrt-llm", "test");  // without kernels that widen fp8
+    auto const on_a100 = choices(a100, {"fp8", "bf16"});
     CHECK(on_a100[0].refused == "the device has no fp8 products");
     CHECK(on_a100[1].timed());
     CHECK(choices(served("llama-3.1-8b", "gaudi3"), {"int8"})[0].refused == "the device has no int8 products");
@@ -56,6 +59,52 @@ TEST_CASE("compare_formats: what the device has no products of, or no memory for
     CHECK(large[0].refused == "does not fit the memory");
     CHECK(large[0].largest == 0);
     CHECK(large[0].estimate.output_tokens_per_s == 0);
+}
+
+TEST_CASE(
+    "compare_formats: narrow weights run widened where the device lacks their products and the engine does that") {
+    auto const found = choices(served("llama-3.1-8b", "a100-sxm-80gb"), {"bf16", "fp8", "fp4"});
+    CHECK(found[0].note.empty());
+    for (std::size_t i : {1, 2}) {
+        CAPTURE(i);
+        REQUIRE(found[i].timed());
+        CHECK(found[i].activations == "bf16");
+        CHECK_FALSE(found[i].released);
+        CHECK(found[i].memory.weights < found[i - 1].memory.weights);
+        CHECK_THAT(found[i].note, contains("products in bf16"));
+    }
+    CHECK(found[1].weights == "fp8");
+    CHECK(found[1].products_in == "int8-weights");
+    CHECK(*found[1].error == Approx(0.026).epsilon(0.03));  // of the weights alone
+    CHECK(found[2].products_in == "int4-weights");
+    CHECK(*found[2].error == Approx(0.095).epsilon(0.03));
+}
+
+TEST_CASE("compare_formats: the checkpoint's own weights have its bytes, and lose nothing but by rounded activations") {
+    auto const compared = [](char const* model, char const* machine, std::vector<std::string> const& weights) {
+        StoredModel const stored = find_stored_model(model);
+        ServingCase what = served(model, machine);
+        what.plan.tp = what.plan.ep = 8;
+        return choices(what, weights, {CacheFormat::bf16}, stored.checkpoint);
+    };
+    auto const oss = compared("gpt-oss-120b", "b200-sxm", {"fp4", "fp8"});
+    CHECK(oss[0].released);
+    CHECK(*oss[0].error == Approx(0.095).epsilon(0.03));
+    CHECK_FALSE(oss[0].high_error());
+    CHECK_FALSE(oss[1].released);
+    ServingCase estimated = served("gpt-oss-120b", "b200-sxm");
+    estimated.plan.tp = estimated.plan.ep = 8;
+    chosen_weights("fp4", find_stored_model("gpt-oss-120b").checkpoint, estimated.cluster.accelerator, estimated.engine)
+        .put_into(estimated.plan);
+    CHECK(oss[0].memory.weights == serving_memory(estimated).weights);
+    auto const deepseek = compared("deepseek-v3", "h200-sxm", {"fp8-block", "fp8"});
+    CHECK(deepseek[0].released);
+    CHECK(*deepseek[0].error == Approx(0.026).epsilon(0.03));
+    CHECK(*deepseek[1].error == Approx(0.037).epsilon(0.03));
+    auto const widened = compared("gpt-oss-120b", "h100-sxm", {"fp4"});
+    REQUIRE(widened[0].timed());
+    CHECK(widened[0].activations == "bf16");
+    CHECK(*widened[0].error == Approx(0.0045).epsilon(0.05));
 }
 
 TEST_CASE("compare_formats: an unknown format of weights is refused") {
