@@ -179,6 +179,11 @@ double ServeSimulateReport::replicas_held() const {
     return setup.changes() ? per_second(outcome.window.held) : static_cast<double>(setup.replicas);
 }
 
+double ServeSimulateReport::output_tokens_per_s_per_gpu() const {
+    double const gpus = replicas_held() * static_cast<double>(what.plan.accelerators());
+    return gpus > 0 ? output_tokens_per_s() / gpus : 0;
+}
+
 double ServeSimulateReport::gpu_hours() const {
     return outcome.whole.held * static_cast<double>(what.plan.accelerators()) / 3600;
 }

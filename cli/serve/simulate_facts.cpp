@@ -19,7 +19,7 @@ void add_throughput(ServeSimulateReport const& report, Pairs& pairs) {
     pairs.emplace_back(
         "served",
         fmt::format("{:.4g} requests/s, {} output tokens/s ({:.4g} a GPU), {} with prompts", report.requests_per_s(),
-                    human_count(tokens), tokens / static_cast<double>(report.accelerators()),
+                    human_count(tokens), report.output_tokens_per_s_per_gpu(),
                     human_count(tokens + report.per_second(static_cast<double>(o.window.counters.prompt_tokens)))));
     if (report.setup.objective.any() && report.has_latencies())
         pairs.emplace_back(

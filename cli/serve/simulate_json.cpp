@@ -144,7 +144,7 @@ Json head_json(ServeSimulateReport const& report) {
             {"window_to_end", o.window_to_end},
             {"requests_per_s", report.requests_per_s()},
             {"output_tokens_per_s", report.output_tokens_per_s()},
-            {"output_tokens_per_s_per_gpu", report.output_tokens_per_s() / static_cast<double>(report.accelerators())},
+            {"output_tokens_per_s_per_gpu", report.output_tokens_per_s_per_gpu()},
             {"prompt_tokens_per_s", report.per_second(static_cast<double>(o.window.counters.prompt_tokens))}};
 }
 

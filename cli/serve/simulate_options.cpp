@@ -27,8 +27,10 @@ void add_load_options(CLI::App& app, ServeSimulateOptions& o) {
     app.add_option("--prefix-tokens", o.prefix_tokens, "of each, besides the prompt")->option_text("TOKENS");
     app.add_option("--tenants", o.tenants, "so many alike, or NAME:SHARE,NAME:SHARE,... of the requests")
         ->option_text("N|LIST");
-    app.add_option("--count", o.count, "requests (default: 10000)")->option_text("N");
-    app.add_option("--warmup", o.warmup, "share of the requests not measured, the first ones (default: 0.1)")
+    app.add_option("--count", o.count, "requests (default: 10000, twice --concurrency if that is more)")
+        ->option_text("N");
+    app.add_option("--warmup", o.warmup,
+                   "share of the requests not measured, the first ones (default: 0.1; of a --trace with --autoscale 0)")
         ->option_text("SHARE");
     add_seed_option(app, o.seed, "of chance (default: 1)");
 }

@@ -42,7 +42,7 @@ struct ServeSimulateOptions {
     std::optional<std::int64_t> prefix_tokens;
     std::optional<std::int64_t> count;
     std::uint64_t seed = 1;
-    double warmup = 0.1;
+    std::optional<double> warmup;
     std::string slo_ttft, slo_tpot;
     std::string requests_file, timeline, plots;
     std::string tenants;

@@ -51,9 +51,9 @@ void add_answer(Page& page, ServeSimulateReport const& r) {
         if (r.setup.objective.any() && r.has_latencies()) judge_objectives(page, r);
     }
     if (o.interrupted) page.verdict += " The run was interrupted.";
-    page.figures.push_back({"throughput", human_count(tokens) + " tok/s",
-                            fmt::format("{:.0f} a GPU, {:.4g} requests/s",
-                                        tokens / static_cast<double>(r.accelerators()), r.requests_per_s())});
+    page.figures.push_back(
+        {"throughput", human_count(tokens) + " tok/s",
+         fmt::format("{:.0f} a GPU, {:.4g} requests/s", r.output_tokens_per_s_per_gpu(), r.requests_per_s())});
     if (r.has_latencies()) {
         page.figures.push_back({"TTFT, median", latency_text(o.ttft.p50), "p99 " + latency_text(o.ttft.p99)});
         page.figures.push_back({"TPOT, median", latency_text(o.tpot.p50), "p99 " + latency_text(o.tpot.p99)});

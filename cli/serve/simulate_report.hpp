@@ -42,6 +42,8 @@ struct ServeSimulateReport {
     [[nodiscard]] double output_tokens_per_s() const {
         return per_second(static_cast<double>(outcome.window.counters.tokens_out));
     }
+    /// Of the accelerators that are paid for, mean over the window.
+    [[nodiscard]] double output_tokens_per_s_per_gpu() const;
     [[nodiscard]] double requests_per_s() const { return per_second(static_cast<double>(outcome.window.finished)); }
     [[nodiscard]] double good_share() const {
         return outcome.measured > 0 ? static_cast<double>(outcome.good) / static_cast<double>(outcome.measured) : 0;

@@ -24,7 +24,7 @@ Table serve_simulate_table(ServeSimulateReport const& report) {
     add("requests_measured", o.measured);
     add("requests_per_s", report.requests_per_s());
     add("output_tokens_per_s", report.output_tokens_per_s());
-    add("output_tokens_per_s_per_gpu", report.output_tokens_per_s() / static_cast<double>(report.accelerators()));
+    add("output_tokens_per_s_per_gpu", report.output_tokens_per_s_per_gpu());
     if (auto const usd = report.usd_per_million_output_tokens()) add("usd_per_million_output_tokens", *usd);
     if (o.state == SteadyState::overloaded) {
         add("capacity_requests_per_s", o.capacity ? fmt::format("{}", *o.capacity) : "");

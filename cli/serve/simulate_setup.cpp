@@ -75,7 +75,8 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
         setup.network = network_mode_from(o.network, "--network");
     }
     report.clock = serving_clock_from(o.events, "--events");
-    setup.warmup_share = o.warmup;
+    // Recorded requests that replicas follow are what is asked about, from the first on.
+    setup.warmup_share = o.warmup.value_or(!o.trace.empty() && !o.autoscale.empty() ? 0 : setup.warmup_share);
     check_option_range(o.watermark, "--watermark", 0, 0.5);
     ReplicaLimits& limits = setup.limits;
     std::int64_t const adapter_slots = limits.adapter_slots;  // read before: the memory is without them

@@ -27,6 +27,8 @@ public:
     explicit OverloadWatch(double variation) : variation_(variation) {}
 
     void sample(Seconds now, std::int64_t arrived, std::int64_t waiting, std::int64_t in_system);
+    /// Enough requests have come to tell.
+    [[nodiscard]] bool enough() const;
     [[nodiscard]] bool overloaded() const;
     /// At the last arrival.
     [[nodiscard]] SteadyState verdict() const;
@@ -44,7 +46,6 @@ private:
         Seconds at;
         std::int64_t arrived, waiting, in_system;
     };
-    [[nodiscard]] bool enough() const;
     enum class Proof : std::uint8_t { likely, beyond_doubt };
     [[nodiscard]] bool grows(std::int64_t Sample::*what, Proof proof) const;
 

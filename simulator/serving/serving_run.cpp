@@ -21,6 +21,7 @@ ServingRun::ServingRun(ServingSetup const& setup, ServiceModel const& service, R
       keeper_(setup, fleet_),
       paths_(setup, service, fleet_, events_, totals_, carrier),
       overload_(setup.interval_variation),
+      scaled_(setup.interval_variation),
       first_measured_(static_cast<std::int64_t>(setup.warmup_share * static_cast<double>(source.count()))),
       watch_every_(std::max<std::int64_t>(1, source.count() / watch_points)),
       record_(setup.objective, first_measured_, setup.tenants) {}
@@ -87,6 +88,8 @@ void ServingRun::look() {
     if (hooks_.stop != nullptr && hooks_.stop->load(std::memory_order_relaxed)) interrupted_ = stopped_ = true;
     if (!open()) return;
     if (next_ && totals_.arrived > first_measured_) starts_.push_back(snapshot());
+    if (setup_.autoscale.on())
+        scaled_.sample(totals_.at, totals_.arrived, fleet_.waiting(), totals_.arrived - totals_.finished);
     if (keeper_.at_full_size())
         overload_.look(totals_, fleet_.waiting(), fleet_.running());
     else if (setup_.autoscale.on())
@@ -198,6 +201,12 @@ void ServingRun::set_window(ServingOutcome& out) {
     }
 }
 
+/// While there may be more replicas a queue that grows is no overload, and one that does not is as steady as any.
+SteadyState ServingRun::verdict() const {
+    if (!setup_.autoscale.on() || overload_.watch().enough()) return overload_.watch().verdict();
+    return scaled_.verdict() == SteadyState::steady ? SteadyState::steady : SteadyState::unsettled;
+}
+
 void ServingRun::conclude_overload(ServingOutcome& out) {
     overloaded_ = true;
     out.onset = overload_.watch().onset();
@@ -210,7 +219,7 @@ ServingOutcome ServingRun::conclude() {
     out.interrupted = interrupted_;
     out.cut_requests = source_.cut();
     out.whole = snapshot();
-    if (open()) out.state = overloaded_ ? SteadyState::overloaded : overload_.watch().verdict();
+    if (open()) out.state = overloaded_ ? SteadyState::overloaded : verdict();
     if (!overloaded_ && out.state == SteadyState::overloaded && overload_.refuted()) out.state = SteadyState::unsettled;
     if (out.state == SteadyState::overloaded) conclude_overload(out);
     record_.conclude(out);

@@ -60,6 +60,7 @@ private:
     void finish_iteration(std::size_t replica, std::size_t lane);
     [[nodiscard]] ServingTotals snapshot() const;
     [[nodiscard]] double cache_use() const;  ///< now, of the replicas that serve
+    [[nodiscard]] SteadyState verdict() const;
     void set_window(ServingOutcome& out);
     /// When as many requests are in the system as will go on to be: once answers come as fast as requests, and where
     /// that leaves arrivals to measure. Nothing where it does not.
@@ -81,7 +82,8 @@ private:
     Seconds first_arrival_{};
     std::vector<ServingTotals> starts_;  ///< at some measured arrivals
     RequestPaths paths_;
-    OverloadTrial overload_;
+    OverloadTrial overload_;  ///< of a fleet that grows no more
+    OverloadWatch scaled_;    ///< of one that comes and goes, from the first request on
     std::int64_t first_measured_, watch_every_, since_last_arrival_ = 0;
     bool stopped_ = false, interrupted_ = false, overloaded_ = false;
     std::vector<FinishedRequest> done_;

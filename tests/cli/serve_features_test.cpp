@@ -3,6 +3,8 @@
 #include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -132,12 +134,39 @@ TEST_CASE("serve simulate: an autoscaled fleet pays for what it holds, and says 
     CHECK(at(json, "/fleet/cold_start_s") == Approx(2 * 70.56 / 40 + 30).epsilon(0.05));
     CHECK(json.at("assumptions").dump().find("local-nvme") != std::string::npos);
     CHECK(at(json, "/output_tokens") == 150000);
+    CHECK(at(json, "/output_tokens_per_s_per_gpu") ==
+          Approx(at(json, "/output_tokens_per_s") / (2 * at(json, "/fleet/held_mean"))));
+    CHECK(json.at("state") == "steady");
     Arguments given = scaled;
     given.insert(given.end(), {"--cold-start", "3 s"});
     CHECK(at(answer(simulate(given)), "/fleet/cold_start_s") == 3);
     Arguments fixed = load;
     fixed.insert(fixed.end(), {"--replicas", "6"});
     CHECK_FALSE(answer(simulate(fixed)).contains("fleet"));
+}
+
+TEST_CASE("serve simulate: a trace that replicas follow is measured from its first request on, unless told otherwise") {
+    ScratchFolder const scratch("burst");
+    std::string rows = "arrival_s,prompt,output\n";
+    for (int i = 0; i < 100; ++i)
+        rows += fmt::format("{},500,20\n", i < 10 ? 0.0 : 10.0 * i);
+    std::string const trace = scratch.file("t.csv", rows);
+    auto const measured = [&](Arguments const& more) {
+        return at(answer(simulate(Arguments{"--trace", trace} + more)), "/requests/measured");
+    };
+    CHECK(measured({"--autoscale", "1..3"}) == 100);
+    CHECK(measured({"--autoscale", "1..3", "--warmup", "0.1"}) == 90);
+    CHECK(measured({}) == 90);
+}
+
+TEST_CASE("serve simulate: a closed loop of no more requests than are in flight says that they come at once") {
+    auto const load = [](Arguments const& more) {
+        return answer(simulate(Arguments{"--prompt", "100", "--output-tokens", "4", "--concurrency"} + more));
+    };
+    CHECK(load({"50", "--count", "20"}).at("load").get<std::string>().starts_with("all 20 requests at once"));
+    CHECK(
+        load({"20", "--count", "50"}).at("load").get<std::string>().starts_with("20 requests in flight at all times"));
+    CHECK(at(load({"6000"}), "/requests/asked") == 12000);
 }
 
 TEST_CASE("serve simulate: failures and drains are counted, and every token still comes out") {

@@ -227,6 +227,26 @@ TEST_CASE("autoscale: the cache that is in use is that of the replicas that serv
     CHECK(most_seen(scaled) > 0.5 * most_seen(fixed));
 }
 
+TEST_CASE("autoscale: a fleet below its largest that keeps up with an even load is steady, one that does not is not") {
+    auto const state = [](double rate, std::int64_t most, Seconds cold_start) {
+        ServingSetup setup;
+        setup.replicas = most;
+        setup.limits.max_batch = 8;
+        setup.limits.blocks = 1000;
+        setup.limits.max_batched_tokens = 4096;
+        setup.autoscale = {
+            .least = 1, .most = most, .metric = ScaleMetric::requests, .target = 4, .cold_start = cold_start};
+        SyntheticSource source(
+            {.rate = rate, .prompt = length("10"), .output = length("10"), .requests = 6000, .longest = 1000});
+        return simulate_serving(setup, FixedService(100 * ms), source).state;
+    };
+    // Ten requests in service on average: three to five replicas.
+    CHECK(state(10, 16, 20 * s) == SteadyState::steady);
+    CHECK(state(10, 100, 20 * s) == SteadyState::steady);
+    CHECK(state(60, 16, 1e5 * s) == SteadyState::unsettled);  // the others come after the last request
+    CHECK(state(60, 2, 20 * s) == SteadyState::overloaded);
+}
+
 TEST_CASE("autoscale: the decision is the ratio, with a tolerance, and waits before it goes down") {
     Autoscale const rules{.least = 1, .most = 10, .target = 10, .down_after = 100 * s};
     ScaleDecision decision(rules);
