@@ -69,7 +69,7 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
         ->option_text("N");
     app.add_option("--adapter-rank", o.adapter_rank, "of each (default: 16)")->option_text("R");
     app.add_option("--adapter-slots", o.adapter_slots,
-                   "adapters resident in a replica, their memory taken from the cache (default: 8, at most all)")
+                   "adapters resident on every rank, their memory taken from its cache (default: 8, at most all)")
         ->option_text("K");
     app.add_option("--speculate", o.speculate, "tokens guessed per step and sequence, checked together (default: 0)")
         ->option_text("K");

@@ -12,7 +12,8 @@ Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::
       pools_(static_cast<std::size_t>(limits.groups), BlockPool(limits.blocks)),
       hosts_(static_cast<std::size_t>(limits.groups), BlockPool(limits.host_blocks)),
       in_group_(static_cast<std::size_t>(limits.groups), 0),
-      adapters_(limits.adapter_slots),
+      adapters_(static_cast<std::size_t>(limits.groups), AdapterSlots(limits.adapter_slots)),
+      copies_(static_cast<std::size_t>(limits.groups)),
       waiting_(limits.scheduler.queue),
       lanes_(static_cast<std::size_t>(limits.lanes)) {
     std::uint64_t stream = number << 16U;
@@ -93,6 +94,13 @@ bool Replica::has_idle_lane() const {
     return std::any_of(lanes_.begin(), lanes_.end(), [](Lane const& lane) { return !lane.in_flight; });
 }
 
+/// Groups step together: the one that copies longest holds up all.
+Seconds Replica::copies_taken() {
+    Seconds const longest = *std::max_element(copies_.begin(), copies_.end());
+    std::fill(copies_.begin(), copies_.end(), Seconds{});
+    return longest;
+}
+
 std::optional<Replica::Started> Replica::start(Seconds now) {
     if (now < stage_free_) return std::nullopt;
     for (std::size_t turn = 0; turn < lanes_.size(); ++turn) {
@@ -102,10 +110,10 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         bool const planned = plan(lane, now);
         if (!(see_unseen() && !planned ? plan(lane, now) : planned)) continue;
         ServiceModel::Times times = times_of(lane);
-        times.latency += copies_;
-        times.interval += copies_;
-        counters_.copying += copies_;
-        copies_ = {};
+        Seconds const copying = copies_taken();
+        times.latency += copying;
+        times.interval += copying;
+        counters_.copying += copying;
         lane.in_flight = true;
         next_lane_ = i + 1;
         stage_free_ = now + times.interval;

@@ -62,10 +62,10 @@ inline constexpr std::int32_t adapter_lookahead = 64;
 /// is empty); a decode takes a block when its last one is full. Where none is left the sequence of the batch that
 /// was admitted last gives all of its blocks back and waits at the front to be computed again (with priorities: the one
 /// of the lowest priority), or goes to host memory and joins the decodes again when there is room. Copies stop the
-/// iteration that needs them. A request whose adapter has no slot lets those behind it pass: `adapter_lookahead` of
-/// them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in
-/// every iteration that decodes (`Decodes`). Where iterations are put together ahead, a request that comes while one
-/// runs is not in the next, unless that would be empty.
+/// iteration that needs them. Adapters have slots in each group. A request whose adapter has none lets those behind it
+/// pass: `adapter_lookahead` of them are looked at, and as many may overtake it before it holds up the queue. All
+/// decodes of a lane take part in every iteration that decodes (`Decodes`). Where iterations are put together ahead, a
+/// request that comes while one runs is not in the next, unless that would be empty.
 class Replica {
 public:
     /// @param number of the replica: of its random stream.
@@ -177,7 +177,7 @@ private:
     [[nodiscard]] ServiceModel::Times times_of(IterationLoad const& load) const;
     [[nodiscard]] ServiceModel::Times adapter_times(Batch const& batch) const;
     [[nodiscard]] ServiceModel::Times times_of(Lane const& lane) const;
-    [[nodiscard]] bool adapter_fits(Sequence const& sequence) const;
+    [[nodiscard]] bool adapter_fits(Sequence const& sequence, std::size_t group) const;
     void hold_adapter(Sequence const& sequence);
     bool plan(Lane& lane, Seconds now);
     void plan_decodes(Batch& batch);
@@ -195,7 +195,9 @@ private:
     bool admit_to(Lane& lane, Batch& batch, Seconds now);
     [[nodiscard]] bool may_admit(Lane const& lane) const;
     /// With room for prompts; nullptr where none has any.
-    [[nodiscard]] Batch* emptiest(Lane& lane);
+    /// @param wanted of these those that have its adapter or a slot for it, if given
+    [[nodiscard]] Batch* emptiest(Lane& lane, Sequence const* wanted = nullptr);
+    [[nodiscard]] Seconds copies_taken();
     /// Blocks that an admission leaves to those that run.
     [[nodiscard]] std::int64_t kept_free(std::size_t group) const {
         return in_group_[group] == 0 ? 0 : limits_.watermark_blocks;
@@ -228,8 +230,9 @@ private:
     std::vector<BlockPool> pools_;  ///< of each group
     std::vector<BlockPool> hosts_;
     std::vector<std::int64_t> in_group_;  ///< sequences that run
-    AdapterSlots adapters_;
-    Seconds copies_{};  ///< that the next iteration waits for
+    std::vector<AdapterSlots> adapters_;  ///< of each group: every rank has its own
+    std::vector<Seconds>
+        copies_;  ///< of each group, over the links of its own ranks: the next iteration waits for them
     WaitingQueue waiting_;
     std::vector<WaitingQueue::Entry> unseen_;  ///< that came after the next iteration was put together
     std::vector<std::int32_t> passed_;         ///< slots of `waiting_` set aside while it is looked through

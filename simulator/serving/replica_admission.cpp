@@ -5,16 +5,18 @@
 
 namespace sextant {
 
-bool Replica::adapter_fits(Sequence const& sequence) const {
-    return limits_.adapter_slots == 0 || sequence.request.adapter < 0 || adapters_.can_hold(sequence.request.adapter);
+bool Replica::adapter_fits(Sequence const& sequence, std::size_t group) const {
+    return limits_.adapter_slots == 0 || sequence.request.adapter < 0 ||
+           adapters_[group].can_hold(sequence.request.adapter);
 }
 
 void Replica::hold_adapter(Sequence const& sequence) {
     if (limits_.adapter_slots == 0 || sequence.request.adapter < 0) return;
+    auto const group = static_cast<std::size_t>(sequence.group);
     ++counters_.adapters_wanted;
-    if (adapters_.hold(sequence.request.adapter) == AdapterSlots::Held::resident) return;
+    if (adapters_[group].hold(sequence.request.adapter) == AdapterSlots::Held::resident) return;
     ++counters_.adapters_loaded;
-    copies_ += service_.adapter_load();
+    copies_[group] += service_.adapter_load();
 }
 
 bool Replica::may_admit(Lane const& lane) const {
@@ -22,7 +24,7 @@ bool Replica::may_admit(Lane const& lane) const {
     return !waiting_.empty() && running_ < limits_.max_batch && lane.running * limits_.lanes <= running_;
 }
 
-Replica::Batch* Replica::emptiest(Lane& lane) {
+Replica::Batch* Replica::emptiest(Lane& lane, Sequence const* wanted) {
     std::int64_t const most = (limits_.max_batch + limits_.groups - 1) / limits_.groups;
     // Prompts of the iteration being put together have not begun: such requests count four times.
     // Source: vLLM 0.11, v1/engine/core_client.py (DPLBAsyncMPClient).
@@ -31,7 +33,8 @@ Replica::Batch* Replica::emptiest(Lane& lane) {
     };
     Batch* found = nullptr;
     for (Batch& batch : lane.batches)
-        if (batch.room > 0 && in_group_[batch.group] < most && (found == nullptr || score(batch) < score(*found)))
+        if (batch.room > 0 && in_group_[batch.group] < most && (found == nullptr || score(batch) < score(*found)) &&
+            (wanted == nullptr || adapter_fits(*wanted, batch.group)))
             found = &batch;
     return found;
 }
@@ -86,7 +89,7 @@ std::int64_t Replica::room_to_return(Batch const& batch, Sequence const& sequenc
 
 void Replica::swap_in(Sequence& sequence) {
     host_of(sequence).give_back(blocks_of(sequence.target));
-    copies_ += service_.host_copy(static_cast<double>(sequence.target));
+    copies_[static_cast<std::size_t>(sequence.group)] += service_.host_copy(static_cast<double>(sequence.target));
     sequence.swapped = false;
 }
 
@@ -94,14 +97,14 @@ void Replica::admit_computed(Lane& lane) {
     while (may_admit(lane) && (at(waiting_.front()).prefilled || at(waiting_.front()).swapped)) {
         std::int32_t const slot = waiting_.front();
         Sequence& sequence = at(slot);
-        if (!adapter_fits(sequence)) {
+        // What went to host memory comes back where it was.
+        Batch* batch = sequence.swapped ? &lane.batches[static_cast<std::size_t>(sequence.group)] : emptiest(lane);
+        if (batch == nullptr) break;
+        if (!adapter_fits(sequence, batch->group)) batch = sequence.swapped ? nullptr : emptiest(lane, &sequence);
+        if (batch == nullptr) {
             if (pass_over_front()) continue;
             break;
         }
-        // What went to host memory comes back where it was.
-        Batch* const batch =
-            sequence.swapped ? &lane.batches[static_cast<std::size_t>(sequence.group)] : emptiest(lane);
-        if (batch == nullptr) break;
         BlockPool& pool = pools_[batch->group];
         if (room_to_return(*batch, sequence) + kept_free(batch->group) > pool.available()) break;
         pool.take(blocks_of(sequence.target));
@@ -116,10 +119,11 @@ void Replica::admit_computed(Lane& lane) {
 
 void Replica::admit(Lane& lane, Seconds now) {
     while (may_admit(lane)) {
-        Batch* const batch = emptiest(lane);
+        Batch* batch = emptiest(lane);
         if (batch == nullptr) break;
         Sequence const& sequence = at(waiting_.front());
-        if (!adapter_fits(sequence)) {
+        if (!adapter_fits(sequence, batch->group)) batch = emptiest(lane, &sequence);
+        if (batch == nullptr) {
             if (pass_over_front()) continue;
             break;
         }

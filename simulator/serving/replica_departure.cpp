@@ -25,7 +25,7 @@ void Replica::unlink(Lane& lane, Batch& batch, std::int32_t slot) {
         batch.newest = sequence.before;
     sequence.before = sequence.after = -1;
     if (limits_.adapter_slots > 0 && sequence.request.adapter >= 0) {
-        adapters_.release(sequence.request.adapter);
+        adapters_[batch.group].release(sequence.request.adapter);
         if (sequence.decodes) batch.decoding_adapters.remove(sequence.request.adapter);
     }
     --in_group_[batch.group];
@@ -84,7 +84,7 @@ bool Replica::swap_out(Sequence& sequence, std::int64_t context) {
     std::int64_t const blocks = blocks_of(context);
     if (limits_.preemption != PreemptionPolicy::swap || blocks > host_of(sequence).available()) return false;
     host_of(sequence).take(blocks);
-    copies_ += service_.host_copy(static_cast<double>(context));
+    copies_[static_cast<std::size_t>(sequence.group)] += service_.host_copy(static_cast<double>(context));
     ++counters_.swaps;
     counters_.swapped_tokens += context;
     sequence.target = sequence.computed = static_cast<std::int32_t>(context);
@@ -159,9 +159,10 @@ std::vector<FinishedRequest> Replica::fail() {
     out.insert(out.end(), waiting.begin(), waiting.end());
     for (BlockPool& pool : pools_)
         pool.drop_idle();
-    adapters_.clear();
+    for (AdapterSlots& slots : adapters_)
+        slots.clear();
     expected_ = 0;
-    copies_ = {};
+    static_cast<void>(copies_taken());
     stage_free_ = last_end_ = {};
     next_lane_ = 0;
     return out;

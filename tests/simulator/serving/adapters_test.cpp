@@ -186,3 +186,31 @@ TEST_CASE("adapters: bytes of rank 16 on Llama 3.1 8B are those of its published
     CHECK_THROWS(adapter_cost(what, 0));
     CHECK_THROWS(adapter_cost(what, 5000));
 }
+
+TEST_CASE("adapters: every attention group has slots of its own, and loads over its own links") {
+    auto const run = [](std::int64_t groups, std::vector<ServingRequest> const& requests) {
+        ServingSetup setup;
+        setup.limits.max_batch = 8 * groups;
+        setup.limits.groups = groups;
+        setup.limits.blocks = 1 << 16;
+        setup.limits.adapter_slots = 1;
+        setup.warmup_share = 0;
+        ListedSource source(requests);
+        FixedService service(10 * ms);
+        service.adapter_copy = 7 * ms;
+        return simulate_serving(setup, service, source);
+    };
+    std::vector<ServingRequest> const two{of_adapter(0, 0 * s, 10), of_adapter(1, 0 * s, 10)};
+    // One slot: one after the other. Two groups: side by side, and neither waits for the copy of the other.
+    CHECK(run(1, two).whole.at.in(ms) == Approx(2 * (10 * 10 + 7)));
+    ServingOutcome const apart = run(2, two);
+    CHECK(apart.whole.at.in(ms) == Approx(10 * 10 + 7));
+    CHECK(apart.whole.counters.adapters_loaded == 2);
+    CHECK(apart.whole.counters.copying.in(ms) == Approx(7));
+    // A third goes to the group that has its adapter.
+    ServingOutcome const three = run(2, {of_adapter(0, 0 * s, 10), of_adapter(1, 0 * s, 10), of_adapter(1, 0 * s, 10)});
+    CHECK(three.whole.at.in(ms) == Approx(10 * 10 + 7));
+    CHECK(three.whole.counters.adapters_loaded == 2);
+    // The same adapter is copied to both.
+    CHECK(run(2, {of_adapter(0, 0 * s, 10), of_adapter(0, 0 * s, 10)}).whole.counters.adapters_loaded == 2);
+}

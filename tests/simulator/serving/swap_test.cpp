@@ -11,13 +11,15 @@ using units::s;
 namespace {
 
 /// Sixteen in flight where three to four fit: every one is preempted some time.
-ServingOutcome crowded(PreemptionPolicy policy, std::int64_t host_blocks, Seconds copied_token = {}) {
+ServingOutcome crowded(PreemptionPolicy policy, std::int64_t host_blocks, Seconds copied_token = {},
+                       std::int64_t groups = 1) {
     ServingSetup setup;
-    setup.limits.max_batch = 16;
+    setup.limits.max_batch = 16 * groups;
+    setup.limits.groups = groups;
     setup.limits.blocks = 40;
     setup.limits.preemption = policy;
     setup.limits.host_blocks = host_blocks;
-    setup.concurrency = 16;
+    setup.concurrency = 16 * groups;
     SyntheticSource source({.process = ArrivalProcess::closed,
                             .prompt = length_distribution_from("60", "test"),
                             .output = length_distribution_from("100", "test"),
@@ -69,4 +71,14 @@ TEST_CASE("swap: free copies are never slower than computing again, copies slowe
     Seconds const again = crowded(PreemptionPolicy::recompute, 0).whole.at;
     CHECK(crowded(PreemptionPolicy::swap, 1 << 20, {}).whole.at < again);
     CHECK(crowded(PreemptionPolicy::swap, 1 << 20, 1 * ms).whole.at > again);
+}
+
+TEST_CASE("swap: groups copy over links of their own, so that a replica waits for the one that copies most") {
+    ServingOutcome const out = crowded(PreemptionPolicy::swap, 1 << 20, 0.01 * ms, 4);
+    check_conserved(out, 300);
+    ReplicaCounters const& c = out.whole.counters;
+    CHECK(c.swaps > 50);
+    double const one_after_another = 2 * 0.01e-3 * static_cast<double>(c.swapped_tokens);
+    CHECK(c.copying.base() < 0.9 * one_after_another);
+    CHECK(c.copying.base() >= 0.99 * one_after_another / 4);
 }
