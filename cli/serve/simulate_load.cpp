@@ -11,6 +11,12 @@
 namespace sextant::cli {
 namespace {
 
+/// Of a closed loop.
+std::string in_flight_words(std::int64_t concurrency, std::int64_t requests) {
+    if (requests > concurrency) return fmt::format("{} requests in flight at all times", concurrency);
+    return fmt::format("all {} requests at once (--concurrency {})", requests, concurrency);
+}
+
 std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, ServeSimulateReport& report) {
     for (auto const& [flag, given] : {std::pair{"--prompt", !o.prompt.empty()},
                                       {"--output-tokens", !o.output_tokens.empty()},
@@ -44,7 +50,9 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
     report.tenants = trace.tenants;
     report.setup.tenants = static_cast<std::int64_t>(trace.tenants.size());
     if (report.setup.concurrency > 0) {
-        report.load = fmt::format("{} requests in flight at all times, of {}", report.setup.concurrency, o.trace);
+        report.load = fmt::format(
+            "{}, of {}", in_flight_words(report.setup.concurrency, static_cast<std::int64_t>(trace.requests.size())),
+            o.trace);
     } else {
         Seconds const span = trace.requests.back().arrival - trace.requests.front().arrival;
         report.load = span > Seconds{} ? fmt::format("arrivals of {}, {:.4g} requests/s on average", o.trace,
@@ -117,7 +125,8 @@ SyntheticWorkload workload_of(ServeSimulateOptions const& o, ServeSimulateReport
     w.prefixes = o.prefixes;
     w.adapters = o.adapters;
     w.tenant_shares = read_tenants(o, report);
-    w.requests = o.count.value_or(10000);
+    // A loop needs more requests than are in flight to be one.
+    w.requests = o.count.value_or(std::max<std::int64_t>(10000, 2 * o.concurrency.value_or(0)));
     w.seed = o.seed;
     w.longest = static_cast<std::int32_t>(longest_request(report));
     return w;
@@ -134,7 +143,7 @@ std::unique_ptr<RequestSource> synthetic_source(ServeSimulateOptions const& o, S
     report.output = w.output.words();
     switch (w.process) {
         case ArrivalProcess::closed:
-            report.load = fmt::format("{} requests in flight at all times", *o.concurrency);
+            report.load = in_flight_words(*o.concurrency, w.requests);
             if (*o.concurrency > 1 && w.output.kind == LengthDistribution::Kind::fixed)
                 report.load +=
                     ", in step, for their answers are equally long (lengths that vary: --output-tokens "

@@ -41,6 +41,11 @@ TEST_CASE("serve simulate: swap saves the computing again, and says what it copi
     // 70B: 2 x 80 layers x 8 heads x 128 x 2 bytes over two ranks at 50 GB/s each, there and back.
     CHECK(at(swap, "/swap/copying_s") == Approx(2 * at(swap, "/swap/tokens") * 163840 / 50e9).epsilon(1e-6));
     CHECK(swap.at("assumptions").dump().find("50 GB/s") != std::string::npos);
+    // vLLM has not swapped since its first engine.
+    CHECK(swap.at("assumptions").dump().find("vllm computes preempted sequences again") != std::string::npos);
+    CHECK(again.at("assumptions").dump().find("preempted") == std::string::npos);
+    Json const old = answer(simulate(crowded({"--preemption", "swap", "--engine", "vllm-v0"})));
+    CHECK(old.at("assumptions").dump().find("computes preempted") == std::string::npos);
     // A smaller host cache takes less: 32 GB hold nearly 200 K tokens, 0.5 GB one sequence or two.
     Json const small = answer(simulate(crowded({"--preemption", "swap", "--host-cache", "0.5 GB"})));
     CHECK(at(small, "/swap/count") < at(small, "/preemptions"));
