@@ -113,31 +113,6 @@ LayerCosts::LayerCosts(ServingCase const& what)
     if (plan.pp > 1) add_sends();
 }
 
-/// Sends from stage to stage, by what they cross: the border of a domain, of a pod, or neither.
-void LayerCosts::add_sends() {
-    ClusterSpec const& cluster = what_.cluster;
-    std::int64_t const stride = what_.plan.tp * what_.plan.attention_dp;
-    std::int64_t const pod = cluster.scale_out ? cluster.scale_out->pod_domains * cluster.domain_size : 0;
-    auto const leaves = [&](std::int64_t stage, std::int64_t size) {
-        for (std::int64_t rank = stage * stride; size > 0 && rank < (stage + 1) * stride; ++rank)
-            if (rank / size != (rank + stride) / size) return true;
-        return false;
-    };
-    std::array<std::int64_t, 3> crossing{};
-    for (std::int64_t stage = 0; stage + 1 < what_.plan.pp; ++stage)
-        ++crossing[leaves(stage, pod) ? 2 : leaves(stage, cluster.domain_size) ? 1 : 0];
-    for (std::size_t far = 0; far < crossing.size(); ++far) {
-        if (crossing[far] == 0) continue;
-        GroupPlacement const between{.size = 2,
-                                     .ranks_per_domain = far > 0 ? 1 : 2,
-                                     .domains = far > 0 ? 2 : 1,
-                                     .stride = stride,
-                                     .pipeline = far == 2 ? what_.plan.pp : 2};
-        sends_.emplace_back(static_cast<double>(crossing[far]),
-                            collective_curve(cluster, CollectiveKind::send_receive, between));
-    }
-}
-
 Seconds LayerCosts::reduced(Bytes bytes) const {
     Seconds const time = reduce_.time(bytes);
     return own_reduce_.empty() ? time : std::min(time, own_reduce_.time(bytes));

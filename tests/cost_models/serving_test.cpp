@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <string_view>
@@ -156,6 +157,31 @@ TEST_CASE("serving: stages send slower out of an over-subscribed pod, within one
     plan.tp = 4;
     CHECK(alone(plan, 2).latency == alone(plan, 0).latency);
     CHECK(alone(plan, 1).latency > alone(plan, 0).latency);
+}
+
+TEST_CASE("serving: stages in a PCIe node send at the pace of what lies between them, not of two under one switch") {
+    auto const sending = [](std::int64_t pp, double pair_gain, double quad_gain) {
+        ServingPlan plan;
+        plan.pp = pp;
+        ServingCase what = served("llama-3.1-8b", "a100-pcie", plan);
+        REQUIRE(what.cluster.scale_up.kind == ScaleUpKind::pcie);
+        REQUIRE(what.cluster.domain_size == 8);
+        auto network = std::make_shared<NetworkModel>(*what.cluster.network_model);
+        network->up.pair_gain = pair_gain;
+        network->up.quad_gain = quad_gain;
+        what.cluster.network_model = std::move(network);
+        return closed_loop(IterationModel(what), {.prompt = 2000, .output = 100}, 1).chunk.communication.base();
+    };
+    // The one send of two stages is under a switch.
+    CHECK(sending(2, 4, 1) < 0.9 * sending(2, 1, 1));
+    CHECK(sending(2, 4, 4) == sending(2, 4, 1));
+    // Of four stages the second sends to another switch of its socket, of eight the fourth to the other socket.
+    CHECK(sending(4, 4, 2) == Approx(2 * sending(2, 4, 4) + (sending(3, 4, 2) - sending(2, 4, 4))));
+    CHECK(sending(4, 4, 2) < sending(4, 4, 1));
+    CHECK(sending(3, 4, 1) > 3 * sending(2, 4, 1));
+    CHECK(sending(5, 4, 4) - sending(4, 4, 4) > 2 * sending(2, 4, 4));
+    CHECK(sending(8, 4, 2) == Approx(4 * sending(2, 4, 2) + 2 * (sending(3, 4, 2) - sending(2, 4, 2)) +
+                                     (sending(5, 4, 2) - sending(4, 4, 2))));
 }
 
 TEST_CASE("serving: between two steps of a pipeline's group a stage has one of each other, with its host's time") {
