@@ -32,6 +32,8 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
         throw InputError("--scheduler: priority wants a column 'priority' in {}", o.trace);
     if (report.setup.limits.scheduler.queue == QueueOrder::tenant && trace.tenants.size() < 2)
         throw InputError("--scheduler: fair wants several tenants (a column 'tenant' in {})", o.trace);
+    if (report.setup.router == Router::prefix_aware && !trace.has_prefixes)
+        throw InputError("--router: prefix-aware wants columns 'prefix_id' and 'prefix_tokens' in {}", o.trace);
     if (report.adapter_cost && trace.adapters.empty())
         throw InputError("--adapter-rank: no adapters in {} (a column 'adapter')", o.trace);
     if (!report.adapter_cost && !trace.adapters.empty())
@@ -138,6 +140,8 @@ std::unique_ptr<RequestSource> synthetic_source(ServeSimulateOptions const& o, S
     SyntheticWorkload const w = workload_of(o, report);
     if (report.setup.limits.scheduler.queue == QueueOrder::tenant && w.tenant_shares.size() < 2)
         throw InputError("--scheduler: fair wants several tenants (--tenants, or a --trace with a column 'tenant')");
+    if (report.setup.router == Router::prefix_aware && w.prefixes == 0)
+        throw InputError("--router: prefix-aware wants prefixes (--prefixes N --prefix-tokens TOKENS, or a --trace)");
     report.prompt = w.prompt.words();
     if (w.prefixes > 0) report.prompt += fmt::format(", after one of {} prefixes of {}", w.prefixes, w.prefix_tokens);
     report.output = w.output.words();

@@ -50,7 +50,9 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
            "who orders the events: loop (default), or simgrid (router and replicas as actors, caches as flows: the "
            "same answer from another clock, some times slower)")
         ->option_text("loop|simgrid");
-    app.add_option("--router", o.router, "least-loaded (default) or round-robin")->option_text("NAME");
+    app.add_option("--router", o.router,
+                   "least-loaded (default), round-robin, or prefix-aware (where the prefix of a request was before)")
+        ->option_text("NAME");
     app.add_option(
            "--scheduler", o.scheduler,
            "chunked, fcfs (whole prompts), prefill-first, priority, fair (tenants); default: chunked, or prefill-first "

@@ -17,7 +17,7 @@ RequestPaths::RequestPaths(ServingSetup const& setup, ServiceModel const& servic
                   static_cast<std::size_t>(setup.replicas - setup.prefill_replicas)) {}
 
 void RequestPaths::enter(ServingRequest const& request, std::int64_t number) {
-    if (auto const to = to_prompts_.route(fleet_.replicas(), fleet_.takes()))
+    if (auto const to = to_prompts_.route(fleet_.replicas(), fleet_.takes(), request))
         fleet_.change(*to).enter(request, number);
     else
         stranded_.push_back({.number = number, .request = request, .scheduled = FinishedRequest::never});
@@ -25,7 +25,7 @@ void RequestPaths::enter(ServingRequest const& request, std::int64_t number) {
 
 void RequestPaths::again(std::vector<FinishedRequest> const& requests) {
     for (FinishedRequest request : requests) {
-        auto const to = to_prompts_.route(fleet_.replicas(), fleet_.takes());
+        auto const to = to_prompts_.route(fleet_.replicas(), fleet_.takes(), request.request);
         if (!to) {
             stranded_.push_back(request);
             continue;
@@ -47,7 +47,7 @@ void RequestPaths::resume() {
 }
 
 void RequestPaths::send(FinishedRequest const& request) {
-    auto const found = to_decodes_.route(fleet_.replicas(), fleet_.takes());
+    auto const found = to_decodes_.route(fleet_.replicas(), fleet_.takes(), {});  // a cache brings its prefix along
     if (!found) {
         stranded_caches_.push_back(request);
         return;

@@ -315,6 +315,7 @@ TEST_CASE("serve simulate: questions that make no sense are refused") {
     check_refused(simulate({"--rate", "1", "--prefixes", "3"}), "--prefix-tokens");
     check_refused(simulate({"--rate", "1", "--count", "0"}), "--count");
     check_refused(simulate({"--rate", "1", "--warmup", "1"}), "--warmup");
+    check_refused(simulate({"--rate", "1", "--router", "prefix-aware"}), "--router: prefix-aware wants prefixes");
     check_refused(simulate({"--rate", "1", "--seed", "-1"}), "--seed");
     check_refused(simulate({"--rate", "1", "--replicas", "0"}), "--replicas");
     check_refused(simulate({"--rate", "1", "--watermark", "0.9"}), "--watermark");

@@ -8,6 +8,7 @@
 #include "tests/seeds.hpp"
 #include "tests/simulator/serving/conserved.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -498,4 +499,40 @@ TEST_CASE("serve: totals of a span are those at its end less those at its beginn
     CHECK(d.held == five.held);
     CHECK(d.counters.tokens_out == five.counters.tokens_out);
     CHECK(d.counters.busy == five.counters.busy);
+}
+
+TEST_CASE("serve: a prefix-aware router finds more prefixes than one that looks at loads, and evens loads out still") {
+    auto const run = [](Router router, std::int64_t prefixes, double rate, std::int64_t blocks) {
+        ServingSetup setup;
+        setup.replicas = 4;
+        setup.router = router;
+        setup.limits.max_batch = 64;
+        setup.limits.blocks = blocks;
+        SyntheticSource source({.rate = rate,
+                                .prompt = length("100"),
+                                .output = length("20"),
+                                .prefixes = prefixes,
+                                .prefix_tokens = 800,
+                                .requests = 4000,
+                                .longest = 2000});
+        std::array<std::int64_t, 4> served{};
+        ServingOutcome const out = simulate_serving(
+            setup, FixedService(10 * ms, 0.02 * ms), source,
+            {.finished = [&](FinishedRequest const& r) { ++served[static_cast<std::size_t>(r.replica)]; }});
+        check_conserved(out, 4000);
+        double const hits = static_cast<double>(out.whole.counters.cached_tokens) /
+                            static_cast<double>(out.whole.counters.wanted_tokens);
+        return std::pair(hits, *std::min_element(served.begin(), served.end()));
+    };
+    // Forty prefixes of fifty blocks: a replica has room for ten and what runs.
+    auto const [blind, blind_least] = run(Router::least_loaded, 40, 20, 700);
+    auto const [aware, aware_least] = run(Router::prefix_aware, 40, 20, 700);
+    CHECK(blind < 0.4);
+    CHECK(aware > 0.7);
+    CHECK(aware_least > 400);
+    CHECK(blind_least > 900);
+    // One prefix for all: more than one replica can do, so that the bound on the loads spreads them.
+    auto const [all, all_least] = run(Router::prefix_aware, 1, 300, 20000);
+    CHECK(all > 0.8);
+    CHECK(all_least > 400);
 }
