@@ -247,31 +247,12 @@ PassTime Pricer::price_pass(Block const& block, ParallelPlan const& plan, Select
     return halves_of(price_bare(block, plan, selection), GradientSums::first, {}).all;
 }
 
-/// What the host takes to launch a collective of the tensor-parallel group, as a share of what it takes for a layer
-/// without one. Source: layers of GPT bound by the host, vtrain-single.csv, h 1024, one sequence: 3.03 ms with tp 1,
-/// 3.35 ms with tp 2, whose two all-reduces run in each of forward, recompute and backward.
-constexpr double collective_launch = 0.05;
-
 Pricer::Floors Pricer::floors(Block const& block, ParallelPlan const& plan, HostFloor host_floor) const {
-    if (host_floor == HostFloor::none) return {};
-    auto const launched = [&](Pass pass, Seconds floor) {
-        auto const count = std::count_if(block.ops.begin(), block.ops.end(), [&](Op const& op) {
-            auto const* collective = std::get_if<Collective>(&op.what);
-            return collective != nullptr && collective->group == GroupKind::tensor && op.in(pass);
-        });
-        return (1 + collective_launch * static_cast<double>(count)) * floor;
-    };
     // Groups that leave the domain have been seen to need a floor that grows with the domains they span.
     auto const domains = static_cast<double>(place(GroupKind::tensor, plan, cluster_).domains);
     double const growth = 1 + framework_.cross_domain_floor_growth.value * (domains - 1);
-    Floors floors{.forward = growth * launched(Pass::forward, framework_.host_floor_forward.value),
-                  .backward = growth * launched(Pass::backward, framework_.host_floor_backward.value)};
-    if (host_floor == HostFloor::per_moe_layer) {
-        floors.forward = std::max(floors.forward, growth * launched(Pass::forward, framework_.moe_floor_forward.value));
-        floors.backward =
-            std::max(floors.backward, growth * launched(Pass::backward, framework_.moe_floor_backward.value));
-    }
-    return floors;
+    return {.forward = growth * least_time(host_floor, block, Pass::forward, framework_),
+            .backward = growth * least_time(host_floor, block, Pass::backward, framework_)};
 }
 
 bool Pricer::casts_weights(ParallelPlan const& plan) const {
@@ -365,11 +346,10 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
 PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
     PricedBlocks priced;
     for (std::size_t k = 0; k < blocks.layers.size(); ++k)
-        priced.layers.push_back(
-            price(blocks.layers[k], plan, blocks.kinds[k].moe ? HostFloor::per_moe_layer : HostFloor::per_layer));
+        priced.layers.push_back(price(blocks.layers[k], plan, host_floor(blocks.kinds[k])));
     priced.embedding = price(blocks.embedding, plan, HostFloor::none);
     priced.head = price(blocks.head, plan, HostFloor::none);
-    priced.mtp = price(blocks.mtp, plan, HostFloor::none);
+    priced.mtp = price(blocks.mtp, plan, host_floor(blocks.mtp_layers));
     priced.embedding_copy = blocks.embedding_copy;
     return priced;
 }

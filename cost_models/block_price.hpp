@@ -3,6 +3,7 @@
 #include "core/graph/block.hpp"
 #include "core/graph/step_graph.hpp"
 #include "cost_models/collective_time.hpp"
+#include "cost_models/host_floor.hpp"
 #include "cost_models/kernel_time.hpp"
 
 #include <array>
@@ -28,9 +29,6 @@ struct PassTime {
     PassTime& operator+=(PassTime const& other);
     friend PassTime operator*(double factor, PassTime const& time);
 };
-
-/// Whether a block is a layer, for which a framework needs a least time on the host.
-enum class HostFloor : std::uint8_t { none, per_layer, per_moe_layer };
 
 /// A block priced: everything after this works without shapes.
 struct BlockPrice {

@@ -202,12 +202,11 @@ StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
     StageLayout const layout = lay_out_stages(model, plan);
     StepProgram program;
     for (std::size_t k = 0; k < blocks.layers.size(); ++k)
-        program.blocks.push_back(write_block(program, blocks.layers[k], form, plan,
-                                             blocks.kinds[k].moe ? HostFloor::per_moe_layer : HostFloor::per_layer));
+        program.blocks.push_back(write_block(program, blocks.layers[k], form, plan, host_floor(blocks.kinds[k])));
     std::size_t const embedding = program.blocks.size();
     program.blocks.push_back(write_block(program, blocks.embedding, form, plan, HostFloor::none));
     program.blocks.push_back(write_block(program, blocks.head, form, plan, HostFloor::none));
-    program.blocks.push_back(write_block(program, blocks.mtp, form, plan, HostFloor::none));
+    program.blocks.push_back(write_block(program, blocks.mtp, form, plan, host_floor(blocks.mtp_layers)));
 
     std::size_t layer = 0;
     std::vector<std::int64_t> const recomputed = recomputed_layers(plan, layout);

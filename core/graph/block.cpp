@@ -130,6 +130,7 @@ BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, Sequence
     set.embedding = build_embedding(model, plan, sequence);
     set.head = build_head(model, plan, sequence);
     set.mtp = build_mtp(model, plan, sequence);
+    if (model.mtp_modules > 0) set.mtp_layers.assign(static_cast<std::size_t>(model.mtp_modules), model.layers.back());
     double const share = offloaded_share(plan, model.layer_count());
     for (Block& layer : set.layers)
         layer.offloaded_share = share;

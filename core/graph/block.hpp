@@ -157,6 +157,7 @@ struct BlockSet {
     Block embedding;
     Block head;
     Block mtp;
+    std::vector<LayerKind> mtp_layers;  ///< the layers in `mtp`, one per module
     /// Embedding that a last stage without it holds as well, with optimizer state unless it is frozen: as the output
     /// matrix, where that is tied, and to look up what prediction modules predict from. Source: Megatron-Core,
     /// gpt_model.py (`pre_process or mtp_process`).
