@@ -99,10 +99,11 @@ Fault check_tensor(Detail detail, ModelSpec const& model, ParallelPlan const& pl
         if (r.heads % tp != 0)
             return fault(detail, PlanProblem::heads, "tp {} does not divide the {} recurrent heads of {}", tp, r.heads,
                          model.name);
-        if (r.key_heads % tp != 0 && tp % r.key_heads != 0)
+        // Source: Megatron-Core, mamba_mixer.py ("ngroups must be evenly divisible by tp_size"), gated_delta_net.py.
+        if (r.key_heads % tp != 0)
             return fault(detail, PlanProblem::kv_heads,
-                         "tp {} and the {} key heads of the recurrent layers of {} do not divide one another", tp,
-                         r.key_heads, model.name);
+                         "tp {} does not divide the {} key heads of the recurrent layers of {} (groups, in Mamba-2)",
+                         tp, r.key_heads, model.name);
     }
     bool const dense = std::any_of(model.layers.begin(), model.layers.end(),
                                    [](LayerKind kind) { return kind.feed_forward && !kind.moe; });

@@ -264,7 +264,7 @@ bool divides_heads(ModelSpec const& model, std::int64_t tp) {
     if (model.window_attention && model.window_attention->heads % tp != 0) return false;
     if (!model.recurrent) return true;
     RecurrentSpec const& r = *model.recurrent;
-    return r.heads % tp == 0 && (r.key_heads % tp == 0 || tp % r.key_heads == 0);
+    return r.heads % tp == 0 && r.key_heads % tp == 0;
 }
 
 std::int64_t count_mixers(ModelSpec const& model, Mixer mixer) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 
@@ -31,9 +32,27 @@ Fault heads_fault(ModelSpec const& model, std::int64_t tp) {
     if (model.recurrent->heads % tp != 0)
         return fmt::format("--tp: {} does not divide the {} recurrent heads of {}", tp, model.recurrent->heads,
                            model.name);
-    if (model.recurrent->key_heads % tp != 0 && tp % model.recurrent->key_heads != 0)
-        return fmt::format("--tp: {} and the {} key heads of the recurrent layers of {} do not divide one another", tp,
-                           model.recurrent->key_heads, model.name);
+    // A single group is copied. Source: vLLM, mamba_mixer2.py; key heads of the delta rule are divided (qwen3_next.py).
+    std::int64_t const key_heads = model.recurrent->key_heads;
+    bool const copied = model.recurrent->rule == StateRule::decay && key_heads == 1;
+    if (key_heads % tp == 0 || copied) return {};
+    return fmt::format("--tp: {} does not divide the {} key heads of the recurrent layers of {} (groups, in Mamba-2)",
+                       tp, key_heads, model.name);
+}
+
+bool has_dense_layers(ModelSpec const& model) {
+    return std::any_of(model.layers.begin(), model.layers.end(),
+                       [](LayerKind kind) { return kind.feed_forward && !kind.moe; });
+}
+
+/// Source: vLLM, `divide` of distributed/utils.py; SGLang likewise.
+Fault widths_fault(ModelSpec const& model, std::int64_t tp) {
+    if (has_dense_layers(model) && model.mlp.intermediate % tp != 0)
+        return fmt::format("--tp: {} does not divide the {} values inside a feed-forward of {}", tp,
+                           model.mlp.intermediate, model.name);
+    if (model.moe && model.moe->shared_intermediate % tp != 0)
+        return fmt::format("--tp: {} does not divide the {} values inside the shared experts of {}", tp,
+                           model.moe->shared_intermediate, model.name);
     return {};
 }
 
@@ -78,6 +97,7 @@ Fault experts_fault(ModelSpec const& model, ServingPlan const& plan) {
 
 std::optional<std::string> split_fault(ModelSpec const& model, ServingPlan const& plan) {
     if (Fault fault = heads_fault(model, plan.tp)) return fault;
+    if (Fault fault = widths_fault(model, plan.tp)) return fault;
     return experts_fault(model, plan);
 }
 

@@ -12,9 +12,9 @@ struct ServingPlan;
 
 /// Why engines do not start with this model cut so, beginning with the option; nothing where they do.
 ///
-/// tp divides the heads, and key/value heads or these it; experts are divided over all ranks of a stage, or each is cut
-/// over them evenly. Blocks of 128 of "fp8-block" may be cut: vLLM 0.11 and SGLang 0.5.5 refuse that, later ones ran
-/// it. Source: vLLM 0.11 models/llama.py, fused_moe/layer.py; SGLang 0.5.5 likewise.
+/// tp divides the heads, feed-forwards and shared experts, and key/value heads or these it; experts are divided over
+/// all ranks of a stage, or each is cut over them evenly. Source: vLLM 0.11 models/llama.py, fused_moe/layer.py; SGLang
+/// 0.5.5 likewise.
 std::optional<std::string> split_fault(ModelSpec const& model, ServingPlan const& plan);
 
 /// The same of what this engine cannot express, whatever the model.

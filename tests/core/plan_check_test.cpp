@@ -147,6 +147,12 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
              m.recurrent->key_heads = 6;
          },
          PlanProblem::kv_heads, "6 key heads of the recurrent layers"},
+        {"fewer groups of Mamba-2 than ranks",
+         [](auto& m, auto&, auto&) {
+             m = hybrid(StateRule::decay, 4096, 32);
+             m.recurrent->key_heads = 1;
+         },
+         PlanProblem::kv_heads, "does not divide the 1 key heads of the recurrent layers"},
         {"context parallelism of recurrent layers",
          [](auto& m, auto& p, auto&) {
              m = hybrid(StateRule::delta, 4096, 32);

@@ -24,6 +24,25 @@ TEST_CASE("serving split: tensor-parallel ranks have whole key/value heads, or a
     CHECK_THROWS_WITH(check_serving_plan(find_model("phi-4"), {.tp = 4}), contains("a divisor or a multiple of 10"));
 }
 
+TEST_CASE("serving split: ranks have whole key heads of recurrent layers, or all a copy of the only one") {
+    CHECK(fault("nemotron-h-56b", {.tp = 8}) == "");
+    CHECK_THAT(fault("nemotron-h-56b", {.tp = 16}), contains("--tp: 16 does not divide the 8 key heads"));
+    CHECK(fault("granite-4.0-h-small", {.tp = 8}) == "");
+    ModelSpec delta = find_model("qwen3-next-80b-a3b");
+    delta.recurrent->key_heads = 1;
+    CHECK(split_fault(delta, {.tp = 2}).has_value());
+}
+
+TEST_CASE("serving split: tensor-parallel ranks divide feed-forwards and shared experts") {
+    CHECK_THAT(fault("llama-3.2-3b", {.tp = 24}), contains("--tp: 24 does not divide the 8192 values"));
+    CHECK_THAT(fault("qwen2-0.5b", {.tp = 14}), contains("--tp: 14 does not divide the 4864 values"));
+    CHECK(fault("qwen2-0.5b", {.tp = 7}) != "");
+    ModelSpec shared = find_model("deepseek-v3");
+    shared.moe->shared_intermediate = 2052;
+    CHECK_THAT(split_fault(shared, {.tp = 8, .ep = 8}).value_or(""), contains("shared experts"));
+    CHECK(split_fault(shared, {.tp = 4, .ep = 4}).value_or("") == "");
+}
+
 TEST_CASE("serving split: an expert is cut evenly over the ranks of all attention groups, or experts are divided") {
     CHECK(fault("qwen3-235b-a22b", {.tp = 2, .attention_dp = 32}) == "");
     CHECK_THAT(fault("gpt-oss-120b", {.attention_dp = 128}), contains("--ep 128 divides the experts over them"));
