@@ -6,6 +6,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/serving_split.hpp"
 #include "cost_models/serving/expert_exchange.hpp"
 #include "cost_models/serving/memory_share.hpp"
 #include "planner/left_out.hpp"
@@ -212,6 +213,7 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
     if (std::string words = exchange_assumption(what); !words.empty()) out.push_back(std::move(words));
     if (std::string words = missing_cache(what.engine, what.plan.cache); !words.empty())
         out.push_back(std::move(words));
+    if (auto words = cut_blocks(what.engine, what.model, what.plan)) out.push_back(std::move(*words));
     if (what.plan.cache == CacheFormat::int4)
         out.emplace_back("decodes over an int4 cache run at the rate of the fp8 kernels over half of their bytes");
     if (what.plan.cache == CacheFormat::int8)

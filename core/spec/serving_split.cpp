@@ -101,6 +101,29 @@ std::optional<std::string> split_fault(ModelSpec const& model, ServingPlan const
     return experts_fault(model, plan);
 }
 
+std::optional<std::string> cut_blocks(EngineProfile const& engine, ModelSpec const& model, ServingPlan const& plan) {
+    constexpr std::int64_t block = 128;
+    bool const in_blocks = (plan.stored.empty() ? plan.weights : plan.stored) == "fp8-block";
+    if (!in_blocks || !(engine.name.starts_with("vllm") || engine.name == "sglang")) return {};
+    auto const cuts = [&](std::int64_t width, std::int64_t ranks) { return ranks > 1 && width % (block * ranks) != 0; };
+    auto const sentence = [&](std::int64_t width, std::int64_t ranks, char const* what, std::string const& instead) {
+        return fmt::format(
+            "{} ranks cut the {} values of {} within blocks of {} of fp8-block, which vLLM and SGLang do not load "
+            "unless they pad them ({})",
+            ranks, width, what, block, instead);
+    };
+    std::int64_t const ranks = plan.tp * plan.attention_dp;
+    if (model.moe && cuts(model.moe->intermediate, expert_ranks(plan)))
+        return sentence(model.moe->intermediate, ranks, "an expert",
+                        fmt::format("--ep {} divides the experts over them", ranks));
+    if (model.only_experts_narrow) return {};
+    if (has_dense_layers(model) && cuts(model.mlp.intermediate, plan.tp))
+        return sentence(model.mlp.intermediate, plan.tp, "a feed-forward", "a smaller --tp");
+    if (model.moe && cuts(model.moe->shared_intermediate, plan.tp))
+        return sentence(model.moe->shared_intermediate, plan.tp, "the shared experts", "a smaller --tp");
+    return {};
+}
+
 std::int64_t expert_ranks(ServingPlan const& plan) { return plan.ep == 1 ? plan.tp * plan.attention_dp : 1; }
 
 std::optional<std::string> split_fault(EngineProfile const& engine, ServingPlan const& plan) {

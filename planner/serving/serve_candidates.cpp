@@ -139,6 +139,7 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
                             c.machine = m;
                             c.plan = plan_of(q, split);
                             weights.put_into(c.plan);
+                            if (q.tensor.empty() && cut_blocks(q.engine, q.model, c.plan)) continue;
                             c.plan.cache = cache;
                             c.plan.cache_origin = q.caches_origin;
                             c.plan.max_batch = batch;

@@ -59,6 +59,24 @@ TEST_CASE("serving split: attention groups of TensorRT-LLM are single ranks, tho
                contains("--tp 1 --attention-dp 16"));
 }
 
+TEST_CASE("cut_blocks: vLLM and SGLang load blocks of fp8-block whole") {
+    EngineProfile const vllm = find_engine("vllm", "test");
+    auto const words = [&](EngineProfile const& engine, char const* model, ServingPlan const& plan) {
+        return cut_blocks(engine, find_model(model), plan).value_or("");
+    };
+    for (char const* engine : {"vllm", "sglang"}) {
+        EngineProfile const e = find_engine(engine, "test");
+        CHECK_THAT(words(e, "qwen3-coder-480b-a35b", {.tp = 8, .weights = "fp8-block"}),
+                   contains("8 ranks cut the 2560 values of an expert") && contains("--ep 8"));
+    }
+    CHECK(words(vllm, "qwen3-coder-480b-a35b", {.tp = 4, .weights = "fp8-block"}) == "");
+    CHECK(words(vllm, "qwen3-coder-480b-a35b", {.tp = 8, .ep = 8, .weights = "fp8-block"}) == "");
+    CHECK(words(vllm, "qwen3-coder-480b-a35b", {.tp = 8, .weights = "fp8"}) == "");
+    CHECK(words(find_engine("tensorrt-llm", "test"), "qwen3-coder-480b-a35b", {.tp = 8, .weights = "fp8-block"}) == "");
+    CHECK(words(vllm, "deepseek-v3", {.tp = 8, .weights = "fp8-block"}) == "");
+    CHECK_THAT(words(vllm, "deepseek-v3", {.tp = 64, .ep = 64, .weights = "fp8-block"}), contains("a feed-forward"));
+}
+
 TEST_CASE("split_fault: experts that ep does not divide may be filled up by copies") {
     CHECK_THAT(fault("deepseek-v3", {.ep = 72, .attention_dp = 72}), contains("72 does not divide the 256 experts") &&
                                                                          contains("--redundant-experts 32") &&
