@@ -32,6 +32,13 @@ void expand_latents(BlockBuilder& b, Append append) {
     b.module_group(RecomputeModule::mla_up_proj, ActivationGroup::qkv, append);
 }
 
+/// Values of a token that enter the tensor-parallel region: every rank makes the latents of its own tokens, and what is
+/// gathered of all is these, and the hidden state where queries have no latent. Source: Megatron-Core,
+/// multi_latent_attention.py (`parallel_mode="duplicated"` of the down projections).
+std::int64_t entering_width(LatentAttention const& latent, std::int64_t hidden) {
+    return (latent.query_rank > 0 ? latent.query_rank : hidden) + latent.kv_rank + latent.rope_head_dim;
+}
+
 /// Low-rank projections of multi-head latent attention; the down projections are small and every tensor-parallel rank
 /// computes them on the tokens of its norm region.
 void append_latent_projections(BlockBuilder& b) {
@@ -83,6 +90,10 @@ void append_latent_projections(BlockBuilder& b) {
 /// read by what finds the largest.
 void append_key_index(BlockBuilder& b) {
     KeyIndex const& index = *b.model.attention.index;
+    // Every rank scores all keys; no gradient goes back through them. Source: Megatron-Core, dsa.py.
+    if (b.plan.tp > 1 && b.plan.sequence_parallel == Switch::on)
+        b.collective("index in", CollectiveKind::all_gather, GroupKind::tensor,
+                     2 * static_cast<double>(b.tokens) * b.hidden, Passes::forward);
     b.gemm("index query", Split::none, index.heads * index.head_dim, b.model.attention.latent->query_rank);
     b.gemm("index key", Split::none, index.head_dim + index.heads, b.model.hidden);
     if (b.document <= index.chosen) return;
@@ -233,7 +244,8 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     auto const tokens = static_cast<double>(b.tokens);
     HeadWidths const width(a, b.plan);
 
-    b.enter_tensor_region("attention in", b.joint_entry() ? joint_readers : attention_readers, b.plan.precision);
+    b.enter_tensor_region("attention in", b.joint_entry() ? joint_readers : attention_readers, b.plan.precision,
+                          a.latent ? entering_width(*a.latent, b.model.hidden) : 0);
     bool const normed = a.query_key_norm != AttentionSpec::QueryKeyNorm::none;
     if (a.latent)
         append_latent_projections(b);

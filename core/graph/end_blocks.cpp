@@ -69,7 +69,7 @@ void append_prediction_input(BlockBuilder& b) {
     constexpr std::string_view name = "mtp projection";
     b.norm("mtp hidden norm");
     b.norm("mtp embedding norm");
-    b.enter_tensor_region(name, {}, b.plan.precision, 2);
+    b.enter_tensor_region(name, {}, b.plan.precision, 2 * b.model.hidden);
     b.gemm(name, Split::output, b.model.hidden / b.plan.tp, 2 * b.model.hidden);
     if (b.plan.tp == 1) return;
     double const bytes = 2 * static_cast<double>(b.tokens) * b.hidden;

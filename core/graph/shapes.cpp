@@ -98,9 +98,9 @@ double BlockBuilder::gathered_bytes(Precision precision, double sides) const {
 }
 
 void BlockBuilder::enter_tensor_region(std::string_view name, std::initializer_list<AdapterTarget> readers,
-                                       Precision precision, std::int64_t widths) {
+                                       Precision precision, std::int64_t width) {
     if (plan.tp == 1) return;
-    double const values = static_cast<double>(tokens * widths) * hidden;
+    double const values = static_cast<double>(tokens * (width > 0 ? width : model.hidden));
     double const bytes = 2 * values;
     if (plan.sequence_parallel == Switch::on) {
         // Adapters read it in 16 bits, and what the ranks gathered is rounded after that.

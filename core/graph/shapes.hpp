@@ -47,9 +47,9 @@ public:
                     Hiding hiding = Hiding::exposed);
     /// Entry of a tensor-parallel region: all-gather of the sequence (with sequence parallelism); backward mirrors it.
     /// `readers`: what stands for the linear layers at its entry. `precision`: of these; what is gathered for products
-    /// in narrow formats is rounded before, unless an adapter reads it as well. `widths`: of the model, side by side.
+    /// in narrow formats is rounded before, unless an adapter reads it as well. `width`: values a token, 0: `hidden`.
     void enter_tensor_region(std::string_view name, std::initializer_list<AdapterTarget> readers, Precision precision,
-                             std::int64_t widths = 1);
+                             std::int64_t width = 0);
     /// Exit: reduce-scatter or all-reduce of the partial sums. The gradient of what a product in a narrow format leaves
     /// there is rounded before the ranks gather it.
     void leave_tensor_region(std::string_view name, Precision precision);

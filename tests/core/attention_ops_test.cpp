@@ -75,3 +75,25 @@ TEST_CASE("rotary embedding of latent attention turns a part of each query and o
     CHECK(moved(latent, 8) == 2 * 2.0 * 4096 * (16 + 1) * 64);
     CHECK(moved(llama(4096, 32, 8, 1, 14336), 1) == 2 * 2.0 * 4096 * (32 + 8) * 128);
 }
+
+TEST_CASE("latent attention: tensor-parallel ranks gather latents, and the hidden state where queries have none") {
+    auto const bytes_of = [](char const* model, ParallelPlan const& plan, CollectiveKind kind, Pass pass) {
+        ModelSpec const spec = find_model(model);
+        double bytes = 0;
+        for (Op const& op : build_layer(spec, spec.layers.front(), plan, 4096).ops)
+            if (auto const* c = std::get_if<Collective>(&op.what))
+                if (op.name == "attention in" && c->kind == kind && op.in(pass)) bytes += c->bytes.base();
+        return bytes;
+    };
+    ParallelPlan plan;
+    plan.tp = 8;
+    plan.sequence_parallel = Switch::on;
+    double const v3 = 2.0 * 4096 * (1536 + 512 + 64);
+    double const lite = 2.0 * 4096 * (2048 + 512 + 64);
+    CHECK(bytes_of("deepseek-v3", plan, CollectiveKind::all_gather, Pass::forward) == v3);
+    CHECK(bytes_of("deepseek-v3", plan, CollectiveKind::reduce_scatter, Pass::backward) == v3);
+    CHECK(bytes_of("deepseek-v2-lite", plan, CollectiveKind::all_gather, Pass::forward) == lite);
+    plan.sequence_parallel = Switch::off;
+    CHECK(bytes_of("deepseek-v3", plan, CollectiveKind::all_reduce, Pass::backward) == v3);
+    CHECK(bytes_of("llama-3.1-8b", plan, CollectiveKind::all_reduce, Pass::backward) == 2.0 * 4096 * 4096);
+}
