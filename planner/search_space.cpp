@@ -175,14 +175,10 @@ std::vector<Schedule> schedules_to_try(SearchConstraints const& c, bool divides_
 }
 
 /// How the ranks of a context-parallel group share keys and values: as the framework does, or in the full space in
-/// every way that it has. Transformer Engine exchanges heads where there are sinks, and passes keys and values of two
-/// sizes round a ring. Source: that of the exporters.
+/// every way that it has.
 std::vector<ContextParallel> cp_modes_to_try(SearchConstraints const& c, ModelSpec const& model) {
     if (!c.cp_modes.empty()) return c.cp_modes;
-    AttentionSpec const& a = model.attention;
-    bool const megatron = c.launcher == Launcher::megatron;
-    if (megatron && a.sinks) return {ContextParallel::ulysses};
-    if (megatron && a.latent && a.value_head_dim != a.head_dim) return {ContextParallel::ring};
+    if (auto const only = only_cp_mode(model); only && c.launcher == Launcher::megatron) return {*only};
     constexpr std::array with_one_way{Launcher::deepspeed, Launcher::maxtext};
     if (c.width == SearchConstraints::Width::standard || is_one_of(with_one_way, c.launcher))
         return {usual_cp_mode(c.usual.cp_mode, model)};

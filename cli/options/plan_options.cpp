@@ -312,8 +312,7 @@ ParallelPlan single_plan(PlanOptions const& options, Subject const& subject) {
     if (options.schedule.empty() && plan.pp > 1)
         plan.schedule = usual_schedule(launcher_of(subject.framework), plan.vpp);
     if (options.zero.empty()) plan.zero = usual_zero_stage(subject.framework, plan);
-    if (options.cp_mode.empty() && plan.cp > 1)
-        plan.cp_mode = usual_cp_mode(subject.framework.usual.cp_mode, subject.model);
+    if (options.cp_mode.empty() && plan.cp > 1) plan.cp_mode = usual_cp_mode(subject.framework, subject.model);
     plan.stage_layers = usual_stage_layers(subject.framework, subject.model, plan);
     return plan;
 }

@@ -74,4 +74,16 @@ ContextParallel usual_cp_mode(ContextParallel of_framework, ModelSpec const& mod
     return gathers ? ContextParallel::all_gather : of_framework;
 }
 
+std::optional<ContextParallel> only_cp_mode(ModelSpec const& model) {
+    AttentionSpec const& a = model.attention;
+    if (a.sinks) return ContextParallel::ulysses;
+    if (a.latent && a.value_head_dim != a.head_dim) return ContextParallel::ring;
+    return {};
+}
+
+ContextParallel usual_cp_mode(FrameworkProfile const& framework, ModelSpec const& model) {
+    ContextParallel const usual = usual_cp_mode(framework.usual.cp_mode, model);
+    return is_framework(framework, "megatron") ? only_cp_mode(model).value_or(usual) : usual;
+}
+
 }  // namespace sextant

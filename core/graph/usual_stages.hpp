@@ -5,6 +5,7 @@
 #include "core/spec/parallel_plan.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace sextant {
@@ -44,5 +45,13 @@ bool slides(ModelSpec const& model);
 /// way, and gathered where layers have sliding windows, which do not go round a ring. Source: Transformer Engine,
 /// context_parallel.py.
 ContextParallel usual_cp_mode(ContextParallel of_framework, ModelSpec const& model);
+
+/// The only way that Transformer Engine has for a model: heads are exchanged where there are sinks, and keys and values
+/// of two sizes go round a ring. Nothing where it has several. Source: context_parallel.py, and
+/// `get_attention_backend` of dot_product_attention/utils.py, 2.8.
+std::optional<ContextParallel> only_cp_mode(ModelSpec const& model);
+
+/// The same of a framework: Megatron, whose attention is Transformer Engine's, has that one where there is only one.
+ContextParallel usual_cp_mode(FrameworkProfile const& framework, ModelSpec const& model);
 
 }  // namespace sextant

@@ -117,3 +117,13 @@ TEST_CASE("usual_cp_mode: the framework's, but windows do not go round a ring") 
     CHECK(usual_cp_mode(ContextParallel::ring, find_model("gemma-3-27b")) == ContextParallel::all_gather);
     CHECK(usual_cp_mode(ContextParallel::ulysses, find_model("gpt-oss-20b")) == ContextParallel::ulysses);
 }
+
+TEST_CASE("usual_cp_mode: Megatron exchanges heads where there are sinks, and passes latents round a ring") {
+    FrameworkProfile const megatron = find_framework("megatron", "test");
+    CHECK(usual_cp_mode(megatron, find_model("gpt-oss-20b")) == ContextParallel::ulysses);
+    CHECK(usual_cp_mode(megatron, find_model("deepseek-v3")) == ContextParallel::ring);
+    CHECK(usual_cp_mode(megatron, find_model("gemma-3-27b")) == ContextParallel::all_gather);
+    CHECK(usual_cp_mode(megatron, find_model("llama-3.1-8b")) == ContextParallel::ring);
+    FrameworkProfile const torchtitan = find_framework("torchtitan", "test");
+    CHECK(usual_cp_mode(torchtitan, find_model("gpt-oss-20b")) == ContextParallel::all_gather);
+}
