@@ -192,6 +192,9 @@ Architecture const& find_architecture(ConfigObject& in) {
         if (by_class != nullptr) return *by_class;
         if (auto const why = why_not_modelled(type); !why.empty())
             throw InputError("{}: '{}': {}", in.path_to("model_type"), type.substr(0, 60), why);
+        for (std::string const& name : classes)
+            if (auto const why = why_not_modelled(name); !why.empty())
+                throw InputError("{}: '{}': {}", in.path_to("architectures"), name.substr(0, 60), why);
         throw InputError("{}: unknown architecture '{}'{} (known: {})", in.path_to("model_type"), type.substr(0, 60),
                          did_you_mean(type, known), join(known));
     }

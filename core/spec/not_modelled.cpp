@@ -37,6 +37,12 @@ constexpr std::string_view gated_heads =
     "layers that differ in heads, with a gate on each head's output, are not modelled (give a config of their average)";
 constexpr std::string_view shared_blocks =
     "blocks of attention whose weights several layers share, with adapters of each layer's own, are not modelled";
+constexpr std::string_view layer_inputs =
+    "embeddings of each layer's own, and keys and values that layers share, are not modelled (a gemma3 config of the "
+    "same layers comes near in the products)";
+constexpr std::string_view cross_attention =
+    "layers that attend to an encoder's pictures are not modelled (a llama config without them has the products of the "
+    "others)";
 constexpr std::string_view several_bases =
     "is the name of tuned models of several families (give that of its base: gpt-j-6b, llama-13b or mpt-7b)";
 constexpr std::string_view beside_attention = "recurrent heads beside attention in one layer are not modelled";
@@ -72,8 +78,10 @@ constexpr std::array reasons{
     Reason{"flant5", encoder_decoder},
     Reason{"flanul2", encoder_decoder},
     Reason{"flux", diffusion},
+    Reason{"gemma3n", layer_inputs},
     Reason{"gemini", unpublished},
     Reason{"glam", mixed_experts},
+    Reason{"glm4v", pictures},
     Reason{"gopher", relative_positions},
     Reason{"gpt35turbo", unpublished},
     Reason{"gpt4all", several_bases},  // before GPT-4
@@ -83,9 +91,12 @@ constexpr std::array reasons{
     Reason{"grok4", unpublished},
     Reason{"hunyuanlarge", shared_caches},
     Reason{"hunyuanvideo", diffusion},
+    Reason{"idefics", pictures},
     Reason{"internvl", pictures},
     Reason{"jamba", first_mamba},
     Reason{"kimilinear", other_recurrence},
+    Reason{"llama3211bvision", cross_attention},
+    Reason{"llama3290bvision", cross_attention},
     Reason{"llama33nemotronsuper", uneven_layers},
     Reason{"llama31nemotronultra", uneven_layers},
     Reason{"llava", pictures},
@@ -94,11 +105,15 @@ constexpr std::array reasons{
     Reason{"minimax01", other_recurrence},
     Reason{"minimaxm1", other_recurrence},
     Reason{"minimaxtext01", other_recurrence},
+    Reason{"mllama", cross_attention},
     Reason{"modernbert", encoder},
     Reason{"mt5", encoder_decoder},
+    Reason{"nemotronnas", uneven_layers},
     Reason{"openelm", uneven_layers},
+    Reason{"paligemma", pictures},
     Reason{"palm2", unpublished},
     Reason{"pixart", diffusion},
+    Reason{"qwen2vl", pictures},
     Reason{"recurrentgemma", other_recurrence},
     Reason{"roberta", encoder},
     Reason{"rwkv", recurrent_alone},

@@ -5,6 +5,8 @@
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -99,6 +101,20 @@ TEST_CASE("config: more experts per token than experts are refused") {
     check_refused(R"({"model_type": "mixtral", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1,
         "num_attention_heads": 8, "vocab_size": 10, "num_local_experts": 2, "num_experts_per_tok": 3})",
                   "num_experts_per_tok");
+}
+
+TEST_CASE("config: an architecture that is not modelled is refused with why, by its type or its class") {
+    auto const why = [](char const* type, char const* name) {
+        return message_of(fmt::format(R"({{"model_type": "{}", "architectures": ["{}"]}})", type, name));
+    };
+    CHECK(has(why("nemotron-nas", "DeciLMForCausalLM"), "layers that differ in heads or width"));
+    CHECK(has(why("some_nas", "DeciLMForCausalLM"), "architectures: 'DeciLMForCausalLM': layers that differ"));
+    CHECK(has(why("gemma3n", "Gemma3nForConditionalGeneration"), "embeddings of each layer's own"));
+    CHECK(has(why("mllama", "MllamaForConditionalGeneration"), "attend to an encoder's pictures"));
+    CHECK(has(why("qwen2_vl", "Qwen2VLForConditionalGeneration"), "encoders of pictures"));
+    CHECK(has(why("glm4v_moe", "Glm4vMoeForConditionalGeneration"), "encoders of pictures"));
+    for (char const* type : {"nemotron-nas", "gemma3n", "mllama", "qwen2_vl"})
+        CHECK_FALSE(has(why(type, "Unknown"), "did you mean"));
 }
 
 TEST_CASE("config: an unknown architecture is refused with what is known and the nearest") {
