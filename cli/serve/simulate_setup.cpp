@@ -1,6 +1,7 @@
 #include "cli/serve/simulate_options.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
+#include "cost_models/serving/recurrent_state.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -96,6 +97,7 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
                           .acceptance = o.acceptance.value_or(0),
                           .draft_share = o.draft_cost.value_or(0),
                           .seed = o.seed};
+    limits.shape.state_blocks *= states_of_request(report.what, std::max<std::int64_t>(0, o.speculate));
     if (o.concurrency) {
         check_option_range(static_cast<double>(*o.concurrency), "--concurrency", 1, 1e7);
         setup.concurrency = *o.concurrency;

@@ -4,8 +4,10 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "core/spec/parameters.hpp"
 #include "core/spec/serving_split.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/serving/recurrent_state.hpp"
 #include "cost_models/serving/stage_split.hpp"
 
 #include <algorithm>
@@ -237,6 +239,17 @@ Seconds IterationModel::prefill_attention(double past, double tokens) const {
     return std::max(0.0, prefill_(past + tokens)[0] - prefill_(past)[0]) * units::s;
 }
 
+namespace {
+
+/// A step that checks guesses reads a state of each sequence and writes one after each token of it.
+Seconds states_after_guesses(ServingCase const& what, double guesses) {
+    AcceleratorProfile const& device = what.cluster.accelerator;
+    auto const layers = static_cast<double>(count_mixers(what.model, Mixer::recurrent));
+    return layers / 2 * moved_states(what, guesses) / (device.memory_bandwidth.value * device.memory_efficiency.value);
+}
+
+}  // namespace
+
 IterationTime IterationModel::operator()(IterationLoad const& load) const {
     EngineProfile const& engine = what_.engine;
     double const tokens = load.prefill_tokens + load.decodes + load.guesses;
@@ -255,6 +268,7 @@ IterationTime IterationModel::operator()(IterationLoad const& load) const {
     if (load.guesses > 0 && load.decodes > 0)
         attention = std::max(attention, (load.decodes + load.guesses) *
                                             query_products_(std::max(1.0, load.decode_context / load.decodes))[0]);
+    if (load.guesses > 0 && what_.model.recurrent) attention += seconds(states_after_guesses(what_, load.guesses));
     time.decode = attention * engine.decode_scale.value * units::s;
     if (load.prefill_tokens > 0) time.streaming += launching(time.device());
     time.host = waiting_for_host(time.device(), load.samples);

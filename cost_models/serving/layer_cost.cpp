@@ -10,6 +10,7 @@
 #include "cost_models/kernel_time.hpp"
 #include "cost_models/serving/engine_attention.hpp"
 #include "cost_models/serving/expert_exchange.hpp"
+#include "cost_models/serving/recurrent_state.hpp"
 
 #include <algorithm>
 #include <array>
@@ -353,9 +354,8 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
     for (LayerKind const kind : distinct_kinds(model)) {
         AttentionSpec const& a = model.attention_of(kind);
         auto const layers = static_cast<double>(count_of(model, kind));
-        // Every state is read and written.
         if (kind.mixer == Mixer::recurrent)
-            total += layers * touched(2.0 * static_cast<double>(sequences) * state_bytes(recurrence(1)), 1);
+            total += layers * touched(moved_states(what_, static_cast<double>(sequences)), 1);
         if (kind.mixer != Mixer::attention) continue;
         DecodeAttention const read{.batch = sequences,
                                    .heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp),

@@ -4,6 +4,7 @@
 #include "core/spec/parameters.hpp"
 #include "core/spec/serving_split.hpp"
 #include "cost_models/serving/memory_share.hpp"
+#include "cost_models/serving/recurrent_state.hpp"
 #include "cost_models/serving/stage_split.hpp"
 
 #include <algorithm>
@@ -113,8 +114,7 @@ Bytes state_of(ServingCase const& what, Stage const& stage) {
     };
     double const here = recurrent(stage.layers);
     if (here == 0) return {};
-    return recurrent_state_bytes(what.model) * here / recurrent(what.model.layers) / static_cast<double>(what.plan.tp) *
-           units::B;
+    return here / recurrent(what.model.layers) / static_cast<double>(what.plan.tp) * sequence_state(what);
 }
 
 /// What fills up first: of stages that lack memory the one that lacks most, else the one whose cache holds the fewest

@@ -7,6 +7,7 @@
 #include "cost_models/serving/expert_exchange.hpp"
 #include "cost_models/serving/pipeline_pace.hpp"
 #include "cost_models/serving/prompt_mix.hpp"
+#include "cost_models/serving/recurrent_state.hpp"
 #include "cost_models/serving/stage_split.hpp"
 #include "cost_models/serving/steady_state.hpp"
 #include "tests/catch.hpp"
@@ -681,11 +682,11 @@ TEST_CASE("serving memory: sliding windows hold more long requests where the eng
 }
 
 TEST_CASE("serving memory: recurrent layers keep one state of every sequence, whatever its length") {
-    // 36 layers of 32 states of 128 x 128 in fp32, and three tokens of 8,192 channels in two bytes.
+    // 36 layers of 32 states of 128 x 128 and three tokens of 8,192 channels, all in two bytes under vLLM.
     ServingCase what = served("qwen3-next-80b-a3b", "h200-sxm", {.tp = 2});
     what.plan.max_batch = 8192;
     ServingMemory const memory = serving_memory(what);
-    CHECK(memory.state.base() == 36 * (4 * 32 * 128 * 128 + 2 * 3 * 8192) / 2);
+    CHECK(memory.state.base() == 36 * (2 * 32 * 128 * 128 + 2 * 3 * 8192) / 2);
     CHECK(memory.cache_per_token.base() == 12 * 2 * 2 * 256 * 2 / 2);  // 12 layers of attention
     double const block = memory.cache_per_token.base() * static_cast<double>(what.plan.block_tokens);
     CHECK(memory.shape.state_blocks == static_cast<std::int64_t>(std::ceil(memory.state.base() / block)));
@@ -701,7 +702,43 @@ TEST_CASE("serving memory: recurrent layers keep one state of every sequence, wh
     // A decode step reads and writes every state, however little there is to attend to.
     IterationModel const model(what);
     double const rate = what.cluster.accelerator.memory_bandwidth.value.base();
-    CHECK(model(decodes(64, 1)).decode.base() > 2.0 * 64 * 36 * 4 * 32 * 128 * 128 / 2 / rate);
+    CHECK(model(decodes(64, 1)).decode.base() > 2.0 * 64 * 36 * 2 * 32 * 128 * 128 / 2 / rate);
+}
+
+TEST_CASE(
+    "serving: states of recurrent layers are in the model's type under vLLM, in fp32 where a config or SGLang says") {
+    auto const bytes_of = [](char const* model, char const* engine) {
+        ServingCase what = served(model, "h200-sxm", {.tp = 2});
+        what.engine = find_engine(engine, "test");
+        return state_value_bytes(what);
+    };
+    for (char const* model : {"qwen3-next-80b-a3b", "granite-4.0-h-small"}) {
+        CHECK(bytes_of(model, "vllm") == 2);
+        CHECK(bytes_of(model, "tensorrt-llm") == 2);
+        CHECK(bytes_of(model, "sglang") == 4);
+    }
+    for (char const* model : {"nemotron-h-8b", "nemotron-3-nano-30b-a3b", "qwen3.5-27b"})
+        CHECK(bytes_of(model, "vllm") == 4);
+    ServingCase what = served("qwen3-next-80b-a3b", "h200-sxm", {.tp = 2});
+    what.engine = find_engine("sglang", "test");
+    CHECK(serving_memory(what).state.base() == 36 * (4 * 32 * 128 * 128 + 2 * 3 * 8192) / 2);
+}
+
+TEST_CASE("serving: a step that checks guesses writes a state after each, and vLLM keeps them all") {
+    ServingCase const what = served("qwen3-next-80b-a3b", "h200-sxm", {.tp = 2});
+    CHECK(states_of_request(what, 0) == 1);
+    CHECK(states_of_request(what, 3) == 4);
+    ServingCase other = what;
+    other.engine = find_engine("sglang", "test");
+    CHECK(states_of_request(other, 3) == 1);
+    IterationModel const model(what);
+    IterationLoad plain = decodes(64, 1);
+    plain.samples = 64 * 4;
+    IterationLoad checking = plain;
+    checking.guesses = 64 * 3;
+    double const rate = what.cluster.accelerator.memory_bandwidth.value.base();
+    double const written = 3.0 * 64 * 36 * 2 * 32 * 128 * 128 / 2 / rate;
+    CHECK((model(checking).decode - model(plain).decode).base() >= what.engine.decode_scale.value * written);
 }
 
 TEST_CASE("serving: sparse attention costs no less than its index, and less than all keys once a context is long") {
