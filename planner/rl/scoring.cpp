@@ -40,18 +40,49 @@ PassTimes pass_times(ClosedForm& form, ParallelPlan const& plan) {
     return {.forward = through_stages(pipeline, forward), .training = through_stages(pipeline, training)};
 }
 
+namespace {
+
+/// Without embedding and output matrix, which have a row each.
+ModelSpec without_vocabulary(ModelSpec model) {
+    model.vocab = 1;
+    model.tied_embeddings = false;
+    model.capped_logits = false;
+    model.mtp_modules = 0;
+    return model;
+}
+
+}  // namespace
+
 PassTimes spent_on_vocabulary(ClosedForm& form, ModelSpec const& model, Workload const& workload,
                               RunSetting const& setting, ParallelPlan const& plan) {
-    ModelSpec scalar = model;
-    scalar.vocab = 1;
-    scalar.tied_embeddings = false;
-    scalar.capped_logits = false;
-    scalar.mtp_modules = 0;
+    ModelSpec const scalar = without_vocabulary(model);
     ClosedForm without(scalar, workload, setting.cluster, setting.framework, setting.constraints.base.precision);
     PassTimes const all = pass_times(form, plan);
     PassTimes const rest = pass_times(without, plan);
     return {.forward = std::max(Seconds{}, all.forward - rest.forward),
             .training = std::max(Seconds{}, all.training - rest.training)};
+}
+
+StageMemory memory_of_one_output(ModelSpec const& model, Workload const& workload, RunSetting const& setting,
+                                 ParallelPlan const& plan) {
+    auto const memory_of = [&](ModelSpec const& spec) {
+        Precision const precision = setting.constraints.base.precision;
+        return ClosedForm(spec, workload, setting.cluster, setting.framework, precision).evaluate(plan).memory;
+    };
+    ModelSpec embedded = model;  // whose only table is the embedding
+    embedded.tied_embeddings = true;
+    embedded.mtp_modules = 0;
+    StageMemory const tables = memory_of(embedded);
+    StageMemory memory = memory_of(without_vocabulary(model));
+    Bytes const before = memory.allocated();
+    memory.weights = tables.weights;
+    memory.gradients = tables.gradients;
+    memory.optimizer = tables.optimizer;
+    memory.buffers = tables.buffers;
+    memory.host = tables.host;
+    memory.reserved_low += memory.allocated() - before;
+    memory.reserved_high += memory.allocated() - before;
+    return memory;
 }
 
 }  // namespace sextant

@@ -29,4 +29,9 @@ PassTimes pass_times(ClosedForm& form, ParallelPlan const& plan);
 PassTimes spent_on_vocabulary(ClosedForm& form, ModelSpec const& model, Workload const& workload,
                               RunSetting const& setting, ParallelPlan const& plan);
 
+/// Memory of the fullest stage of `model` with one output: no logits, and no output matrix where that is not the
+/// embedding. With a pipeline the last stage has a copy of the embedding in its place.
+StageMemory memory_of_one_output(ModelSpec const& model, Workload const& workload, RunSetting const& setting,
+                                 ParallelPlan const& plan);
+
 }  // namespace sextant

@@ -3,6 +3,8 @@
 #include "core/spec/parameters.hpp"
 #include "planner/rl/scoring.hpp"
 
+#include <algorithm>
+
 namespace sextant {
 
 TrainerRole Trainer::priced(ModelSpec const& model, std::int64_t accelerators) const {
@@ -32,6 +34,12 @@ TrainerRole const& Trainer::role(ModelSpec const& model, std::int64_t accelerato
     PassTimes const spent = spent_on_vocabulary(form, model, update_, setting_, role.report->plan);
     role.update -= overheads_.training_of(model) * spent.training;
     role.forward -= overheads_.scoring_of(model) * spent.forward;
+    StageMemory const memory = memory_of_one_output(model, update_, setting_, role.report->plan);
+    if (memory.reserved() < role.report->estimate.memory.reserved()) {
+        role.report->estimate.memory = memory;
+        role.state = std::min(role.state, memory.state());
+        role.weights = std::min(role.weights, memory.weights);
+    }
     return role;
 }
 

@@ -28,8 +28,8 @@ struct TrainerRole {
 enum class RoleHead : std::uint8_t { vocabulary, scalar };
 
 /// Best training plans by search (`plan_step`), each (model, number of accelerators, head) once. The plan of a
-/// model with one output is that of the same with its vocabulary, and so is its memory, which is then a little less;
-/// its times are without the vocabulary's product and loss. Not thread-safe.
+/// model with one output is that of the same with its vocabulary; its times are without the vocabulary's product and
+/// loss, its memory without logits and output matrix. Not thread-safe.
 class Trainer {
 public:
     Trainer(RunSetting setting, Workload update, RlOverheads overheads = {})

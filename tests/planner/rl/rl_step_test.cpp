@@ -178,6 +178,27 @@ TEST_CASE("rl_step: critic and reward model have no product over the vocabulary 
     CHECK(p.reward / p.critic_values == Approx(1).epsilon(1e-3));
 }
 
+TEST_CASE("scoring: a model with one output has no logits, and no output matrix beside its embedding") {
+    RlQuestion const q = small_question();
+    RunSetting const& setting = q.machine;
+    Workload const workload{.sequence = 2048, .global_batch = 64};
+    ParallelPlan plan;
+    plan.dp = 8;
+    plan.zero = GENERATE(0, 1);
+    auto const saved = [&](char const* name) {
+        ModelSpec const model = find_model(name);
+        ClosedForm form(model, workload, setting.cluster, setting.framework, Precision::bf16);
+        StageMemory const whole = form.evaluate(plan).memory;
+        StageMemory const one = memory_of_one_output(model, workload, setting, plan);
+        CHECK(whole.logits > Bytes{});
+        CHECK(one.logits < 0.01 * whole.logits);
+        CHECK(one.reserved() < whole.reserved());
+        return (whole.weights - one.weights).base();
+    };
+    CHECK(saved("llama-3.2-1b") == 0);  // tied
+    CHECK(saved("llama-3.1-8b") == Approx(2.0 * 128256 * 4096).epsilon(0.001));
+}
+
 TEST_CASE("scoring: of ZeRO 3 every pass gathers the weights, as the simulated forward-only schedule does") {
     struct Case {
         char const* cluster;
