@@ -30,19 +30,24 @@ std::vector<std::vector<std::int32_t>> CacheTransfer::disjoint_flows() const {
     return flows;
 }
 
-CacheNetwork::CacheNetwork(ClusterSpec const& cluster, std::int64_t accelerators_per_replica, std::int64_t replicas)
-    : ranks_(accelerators_per_replica),
-      topology_(cluster, accelerators_per_replica * replicas),
+CacheNetwork::CacheNetwork(ClusterSpec const& cluster, ReplicaRanks ranks, std::int64_t replicas)
+    : ranks_(ranks),
+      topology_(cluster, ranks.count() * replicas),
       inside_(send(cluster, 1)),
       outside_(cluster.scale_out ? send(cluster, cluster.domain_size) : inside_) {}
 
-CacheTransfer CacheNetwork::transfer(std::int64_t from, std::int64_t to, Bytes bytes) const {
+std::int64_t CacheNetwork::rank_of(CachePlace place, std::int64_t k) const {
+    std::int64_t const stage = k / ranks_.tp;
+    return place.replica * ranks_.count() + (stage * ranks_.groups + place.group) * ranks_.tp + k % ranks_.tp;
+}
+
+CacheTransfer CacheNetwork::transfer(CachePlace from, CachePlace to, Bytes bytes) const {
     CacheTransfer out;
     bool inside = true;
     std::map<std::int32_t, int> uses;
-    for (std::int64_t rank = 0; rank < ranks_; ++rank) {
-        std::int64_t const source = from * ranks_ + rank;
-        std::int64_t const destination = to * ranks_ + rank;
+    for (std::int64_t k = 0; k < ranks_.tp * ranks_.stages; ++k) {
+        std::int64_t const source = rank_of(from, k);
+        std::int64_t const destination = rank_of(to, k);
         inside = inside && topology_.domain_of(source) == topology_.domain_of(destination);
         for (std::int32_t const link : topology_.route(source, destination)) {
             out.links.push_back(link);

@@ -23,20 +23,37 @@ struct CacheTransfer {
     [[nodiscard]] std::vector<std::vector<std::int32_t>> disjoint_flows() const;
 };
 
-/// The ways between replicas that fill a cluster one after another: rank k of one sends to rank k of the other, inside
-/// a domain by the scale-up network, else through both NICs and what is above them (`Topology`). Alone a transfer takes
-/// what `collective_curve` says of a send and receive.
+/// An attention data-parallel group of a replica, whose ranks hold the cache of a sequence.
+struct CachePlace {
+    std::int64_t replica = 0;
+    std::int64_t group = 0;
+};
+
+/// Ranks of a replica, numbered along tp, then the groups of attention data parallelism, then the stages.
+struct ReplicaRanks {
+    std::int64_t tp = 1;
+    std::int64_t groups = 1;
+    std::int64_t stages = 1;
+    [[nodiscard]] std::int64_t count() const { return tp * groups * stages; }
+};
+
+/// The ways between replicas that fill a cluster one after another: rank k of a group of one sends to rank k of a group
+/// of the other, inside a domain by the scale-up network, else through both NICs and what is above them (`Topology`).
+/// Alone a transfer takes what `collective_curve` says of a send and receive.
 class CacheNetwork {
 public:
     /// @throws InputError when they do not fit the cluster.
-    CacheNetwork(ClusterSpec const& cluster, std::int64_t accelerators_per_replica, std::int64_t replicas);
+    CacheNetwork(ClusterSpec const& cluster, ReplicaRanks ranks, std::int64_t replicas);
 
     [[nodiscard]] std::span<FabricLink const> links() const { return topology_.links(); }
     /// @param bytes of a rank
-    [[nodiscard]] CacheTransfer transfer(std::int64_t from, std::int64_t to, Bytes bytes) const;
+    [[nodiscard]] CacheTransfer transfer(CachePlace from, CachePlace to, Bytes bytes) const;
 
 private:
-    std::int64_t ranks_;
+    /// Of the cluster, rank `k` of the group along tp and the stages.
+    [[nodiscard]] std::int64_t rank_of(CachePlace place, std::int64_t k) const;
+
+    ReplicaRanks ranks_;
     Topology topology_;
     CollectiveCurve inside_, outside_;
 };

@@ -23,8 +23,8 @@ void CacheTransfers::send(Sent sent, EventQueue& events) {
     if (!alone && carrier_ == Carrier::elsewhere) {
         CacheToCarry carried{.arrival = {},
                              .departs = sent.at + sent.what.latency,
-                             .from = sent.request.replica,
-                             .to = sent.to,
+                             .from = sent.from_place,
+                             .to = sent.to_place,
                              .rate = sent.what.rate,
                              .bytes = sent.what.bytes};
         carried.arrival = events.plan_away(ServingEvent::Kind::transferred, transfers_.put(std::move(sent)));

@@ -21,7 +21,7 @@ enum class Carrier : std::uint8_t {
 struct CacheToCarry {
     ServingEvent arrival;   ///< comes back with its time
     Seconds departs{};      ///< its bytes, after the latency
-    std::int32_t from = 0;  ///< replicas
+    std::int32_t from = 0;  ///< numbers of groups, through all replicas
     std::int32_t to = 0;
     BytesPerSecond rate{};  ///< of a rank alone
     Bytes bytes{};          ///< of a rank
@@ -37,8 +37,9 @@ public:
     struct Sent {
         FinishedRequest request;
         std::int32_t to = 0;
-        std::int32_t from_life = 0, to_life = 0;  ///< of both replicas: with another one the cache is lost
-        Seconds at{};                             ///< when it left
+        std::int32_t from_place = 0, to_place = 0;  ///< numbers of groups, through all replicas
+        std::int32_t from_life = 0, to_life = 0;    ///< of both replicas: with another one the cache is lost
+        Seconds at{};                               ///< when it left
         CacheTransfer what;
     };
     void send(Sent sent, EventQueue& events);

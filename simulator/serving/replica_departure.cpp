@@ -53,6 +53,7 @@ FinishedRequest Replica::state_of(Sequence const& sequence) const {
     return {.number = sequence.number,
             .request = sequence.request,
             .replica = 0,
+            .group = sequence.group,
             .preemptions = sequence.preemptions,
             .restarts = sequence.restarts,
             .tokens = sequence.generated,

@@ -6,7 +6,8 @@ namespace sextant {
 
 RequestPaths::RequestPaths(ServingSetup const& setup, ServiceModel const& service, Fleet& fleet, EventQueue& events,
                            ServingTotals& totals, Carrier carrier)
-    : service_(service),
+    : groups_(setup.limits.groups),
+      service_(service),
       fleet_(fleet),
       events_(events),
       totals_(totals),
@@ -54,12 +55,16 @@ void RequestPaths::send(FinishedRequest const& request) {
     }
     std::size_t const to = *found;
     fleet_.change(to).expect();
-    CacheTransfer transfer =
-        service_.transfer(request.request.prompt + request.tokens - 1, request.replica, static_cast<std::int64_t>(to));
+    // The groups of the receiver take turns: which one it joins is seen only then.
+    CachePlace const from_place{request.replica, request.group};
+    CachePlace const to_place{static_cast<std::int64_t>(to), request.number % groups_};
+    CacheTransfer transfer = service_.transfer(request.request.prompt + request.tokens - 1, from_place, to_place);
     totals_.transferring_alone += transfer.alone();
     ++totals_.transfers;
     transfers_.send({.request = request,
                      .to = static_cast<std::int32_t>(to),
+                     .from_place = number_of(from_place),
+                     .to_place = number_of(to_place),
                      .from_life = fleet_.life(static_cast<std::size_t>(request.replica)),
                      .to_life = fleet_.life(to),
                      .at = totals_.at,

@@ -40,7 +40,11 @@ public:
 
 private:
     void arrived_cache(std::int32_t number);
+    [[nodiscard]] std::int32_t number_of(CachePlace place) const {
+        return static_cast<std::int32_t>(place.replica * groups_ + place.group);
+    }
 
+    std::int64_t groups_;  ///< of attention data parallelism, of a replica
     ServiceModel const& service_;
     Fleet& fleet_;
     EventQueue& events_;

@@ -13,7 +13,9 @@ ModelledService::ModelledService(IterationModel const& model, std::optional<Adap
     : model_(model), adapters_(adapters), host_link_(host_link(model.what().cluster.accelerator).value) {}
 
 void ModelledService::connect(std::int64_t replicas) {
-    network_.emplace(model_.what().cluster, model_.what().plan.accelerators(), replicas);
+    ServingPlan const& plan = model_.what().plan;
+    network_.emplace(model_.what().cluster, ReplicaRanks{.tp = plan.tp, .groups = plan.attention_dp, .stages = plan.pp},
+                     replicas);
 }
 
 ServiceModel::Times ModelledService::iteration(IterationLoad const& load) const {

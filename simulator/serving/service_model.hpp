@@ -25,8 +25,8 @@ public:
     [[nodiscard]] virtual Seconds prefill_attention(double past, double tokens) const = 0;
     /// Between arrival and the queue of the scheduler.
     [[nodiscard]] virtual Seconds before_queue(double prompt_tokens) const = 0;
-    /// Of the cache of so many tokens from one replica to another.
-    [[nodiscard]] virtual CacheTransfer transfer(double tokens, std::int64_t from, std::int64_t to) const = 0;
+    /// Of the cache of so many tokens from a group of one replica to one of another.
+    [[nodiscard]] virtual CacheTransfer transfer(double tokens, CachePlace from, CachePlace to) const = 0;
     /// That transfers share.
     [[nodiscard]] virtual std::span<FabricLink const> links() const { return {}; }
     /// Of the cache of so many tokens to host memory, or back.
@@ -52,9 +52,9 @@ public:
         return model_.prefill_attention(past, tokens);
     }
     [[nodiscard]] Seconds before_queue(double prompt_tokens) const override;
-    /// Every rank sends its part to its counterpart, all at once, as one message.
+    /// Every rank of the group sends its part to its counterpart, all at once, as one message.
     /// @pre `connect` was called
-    [[nodiscard]] CacheTransfer transfer(double tokens, std::int64_t from, std::int64_t to) const override {
+    [[nodiscard]] CacheTransfer transfer(double tokens, CachePlace from, CachePlace to) const override {
         return network_->transfer(from, to, cache_of(tokens));
     }
     [[nodiscard]] std::span<FabricLink const> links() const override {

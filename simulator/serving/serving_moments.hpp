@@ -29,7 +29,8 @@ public:
     [[nodiscard]] virtual std::optional<Seconds> next_arrival() const = 0;
 };
 
-/// The links from one replica to another: of each of the flows that a cache is carried by.
+/// The links from a group of one replica to one of another, numbered through all replicas: of each of the flows that a
+/// cache is carried by.
 struct CacheRoute {
     std::int32_t from = 0, to = 0;
     std::vector<std::vector<std::int32_t>> flows;

@@ -56,13 +56,18 @@ private:
 std::vector<CacheRoute> routes_of(ServingSetup const& setup, ServiceModel const& service) {
     std::vector<CacheRoute> routes;
     if (setup.prefill_replicas == 0 || setup.network == NetworkMode::ideal) return routes;
-    std::int64_t const count = setup.prefill_replicas * (setup.replicas - setup.prefill_replicas);
+    std::int64_t const groups = setup.limits.groups;
+    std::int64_t const senders = setup.prefill_replicas * groups;
+    std::int64_t const places = setup.replicas * groups;
+    std::int64_t const count = senders * (places - senders);
     if (count > most_routes)
-        throw InputError("--prefill-replicas: {} ways from {} replicas to {} are too many for SimGrid ({} at most)",
-                         count, setup.prefill_replicas, setup.replicas - setup.prefill_replicas, most_routes);
-    for (std::int64_t from = 0; from < setup.prefill_replicas; ++from)
-        for (std::int64_t to = setup.prefill_replicas; to < setup.replicas; ++to)
-            if (CacheTransfer const way = service.transfer(1, from, to); !way.links.empty())
+        throw InputError("--prefill-replicas: {} ways from {} {} to {} are too many for SimGrid ({} at most)", count,
+                         senders, groups > 1 ? "groups" : "replicas", places - senders, most_routes);
+    for (std::int64_t from = 0; from < senders; ++from)
+        for (std::int64_t to = senders; to < places; ++to)
+            if (CacheTransfer const way =
+                    service.transfer(1, {from / groups, from % groups}, {to / groups, to % groups});
+                !way.links.empty())
                 routes.push_back(
                     {static_cast<std::int32_t>(from), static_cast<std::int32_t>(to), way.disjoint_flows()});
     return routes;

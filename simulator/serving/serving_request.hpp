@@ -23,6 +23,7 @@ struct FinishedRequest {
     std::int64_t number = 0;  ///< in order of arrival, from 0
     ServingRequest request;
     std::int32_t replica = 0;
+    std::int32_t group = 0;  ///< of attention data parallelism, on that replica
     std::int32_t preemptions = 0;
     std::int32_t restarts = 0;       ///< after its replica, or its cache on the way, was lost
     std::int32_t tokens = 0;         ///< of its output so far

@@ -36,7 +36,7 @@ struct Traffic {
             sent.push_back({.request = request,
                             .to = static_cast<std::int32_t>(to),
                             .at = now,
-                            .what = network.transfer(from, to, bytes * GB)});
+                            .what = network.transfer({from}, {to}, bytes * GB)});
         }
     }
 };
@@ -102,7 +102,7 @@ ClusterSpec narrow_fabric() {
 TEST_CASE("caches: arrivals over shared NICs and uplinks are those of SimGrid, to 1e-9") {
     auto const seed = GENERATE(range(1U, 9U));
     ClusterSpec const cluster = narrow_fabric();
-    CacheNetwork const network(cluster, 4, 12);
+    CacheNetwork const network(cluster, {.tp = 4}, 12);
     Traffic const traffic(network, 12, seed, 40);
     std::vector<double> const ours = arrivals(traffic, NetworkMode::fair, network.links());
     std::vector<double> const theirs = engine_arrivals(traffic, network.links());
@@ -151,17 +151,36 @@ TEST_CASE("caches: rates are max-min whatever the links and starts") {
 
 TEST_CASE("caches: alone one takes what the model of a send says, in a node and between nodes") {
     ClusterSpec const cluster = find_cluster("h100-sxm", "test");
-    CacheNetwork const network(cluster, 4, 4);
+    CacheNetwork const network(cluster, {.tp = 4}, 4);
     Bytes const bytes = 0.3 * GB;
     auto const send = [&](std::int64_t stride) {
         return collective_curve(cluster, CollectiveKind::send_receive, place_group(2, stride, 8)).time(bytes).base();
     };
-    CHECK(network.transfer(0, 1, bytes).alone().base() == Approx(send(1)).epsilon(0.02));
-    CHECK(network.transfer(1, 2, bytes).alone().base() == Approx(send(8)).epsilon(0.02));
-    CHECK(network.transfer(0, 1, bytes).alone() < network.transfer(0, 2, bytes).alone());
+    CHECK(network.transfer({0}, {1}, bytes).alone().base() == Approx(send(1)).epsilon(0.02));
+    CHECK(network.transfer({1}, {2}, bytes).alone().base() == Approx(send(8)).epsilon(0.02));
+    CHECK(network.transfer({0}, {1}, bytes).alone() < network.transfer({0}, {2}, bytes).alone());
     ClusterSpec one_node = cluster;
     one_node.scale_out.reset();
-    CHECK_THROWS_AS(CacheNetwork(one_node, 4, 4), InputError);
+    CHECK_THROWS_AS(CacheNetwork(one_node, {.tp = 4}, 4), InputError);
+}
+
+TEST_CASE("caches: the ranks of a group send, whatever the groups beside it") {
+    ClusterSpec const cluster = find_cluster("h200-sxm", "test");
+    Bytes const bytes = 0.3 * GB;
+    CacheNetwork const alone(cluster, {.tp = 1}, 32);
+    CacheNetwork const grouped(cluster, {.tp = 2, .groups = 4, .stages = 2}, 4);
+    CacheTransfer const one = alone.transfer({0}, {16}, bytes);
+    CHECK(one.ends.size() == 1);
+    for (std::int64_t group = 0; group < 4; ++group) {
+        CAPTURE(group);
+        CacheTransfer const out = grouped.transfer({0, group}, {1, 3 - group}, bytes);
+        CHECK(out.ends.size() == 4);  // two ranks of two stages, each with the links that a lone rank has
+        CHECK(out.links.size() == 4 * one.links.size());
+        CHECK(out.alone().base() == Approx(one.alone().base()));
+        for (std::int64_t other = 0; other < group; ++other)
+            for (std::int32_t const link : grouped.transfer({0, other}, {1, 3 - other}, bytes).links)
+                CHECK(std::find(out.links.begin(), out.links.end(), link) == out.links.end());
+    }
 }
 
 TEST_CASE("caches: two senders of one receiver share its link, and no token is lost") {

@@ -15,9 +15,9 @@ public:
     }
     [[nodiscard]] Seconds prefill_attention(double, double) const override { return {}; }
     [[nodiscard]] Seconds before_queue(double) const override { return before_; }
-    [[nodiscard]] CacheTransfer transfer(double tokens, std::int64_t from, std::int64_t to) const override {
+    [[nodiscard]] CacheTransfer transfer(double tokens, CachePlace from, CachePlace to) const override {
         if (fabric.empty()) return {.latency = tokens * transfer_token};
-        auto const link = [](std::int64_t replica) { return static_cast<std::int32_t>(replica); };
+        auto const link = [](CachePlace place) { return static_cast<std::int32_t>(place.replica); };
         return {.links = {link(from), link(to)},
                 .rate = rate,
                 .bytes = tokens * units::MB,

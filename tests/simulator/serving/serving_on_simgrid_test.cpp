@@ -240,7 +240,7 @@ TEST_CASE("serve on simgrid: caches of several pools meet on the uplinks of a fa
     ServingTotals const& totals = simgrid.outcome.whole;
     CHECK(totals.transferring > 1.01 * totals.transferring_alone);
     // Over rails the ranks of a cache never meet; below one tree they share an uplink.
-    CHECK((service.transfer(1, 0, 11).disjoint_flows().size() > 1) == (topology == ScaleOutTopology::fat_tree));
+    CHECK((service.transfer(1, {0}, {11}).disjoint_flows().size() > 1) == (topology == ScaleOutTopology::fat_tree));
 }
 
 TEST_CASE("serve on simgrid: the same seed gives the same bytes") {
