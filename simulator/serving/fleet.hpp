@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -49,8 +50,10 @@ public:
         wake_planned_[replica] = 0;
         change(replica);
     }
-    /// Replicas that were changed begin what they can begin.
+    /// Replicas that were changed begin what they can begin, and those whose caches are taken over have room again.
     void start_touched(Seconds now, EventQueue& events);
+    /// Those that have let caches go since the last call.
+    [[nodiscard]] std::vector<std::size_t> take_relieved() { return std::exchange(relieved_, {}); }
 
     [[nodiscard]] std::int64_t waiting() const { return waiting_; }
     [[nodiscard]] std::int64_t running() const { return running_; }
@@ -73,7 +76,7 @@ private:
     std::array<std::int64_t, 5> counts_{};
     std::vector<std::int32_t> lives_;
     std::vector<char> takes_, dirty_, wake_planned_;
-    std::vector<std::size_t> touched_;
+    std::vector<std::size_t> touched_, relieved_;
     std::vector<Load> before_;
     std::int64_t waiting_ = 0, running_ = 0, blocks_ = 0;
 };

@@ -91,7 +91,8 @@ std::vector<FinishedRequest> FleetKeeper::drain(std::size_t replica, Seconds now
 }
 
 void FleetKeeper::settle(std::size_t replica, Seconds now, EventQueue& events) {
-    if (fleet_.state(replica) != State::draining || fleet_.replicas()[replica].outstanding() > 0) return;
+    Replica const& drained = fleet_.replicas()[replica];
+    if (fleet_.state(replica) != State::draining || drained.outstanding() > 0 || drained.holds_any()) return;
     bool const planned = planned_[replica] != 0;
     planned_[replica] = 0;
     if (!planned) {

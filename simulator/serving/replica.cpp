@@ -69,8 +69,10 @@ void Replica::enter_prefilled(FinishedRequest const& prefilled) {
     Sequence& sequence = at(slot);
     sequence.request = prefilled.request;
     sequence.number = prefilled.number;
-    sequence.target = sequence.computed = prefilled.request.prompt + prefilled.tokens - 1;
+    std::int32_t const again = limits_.hand_over == HandOver::cache_alone ? 1 : 0;
+    sequence.target = sequence.computed = std::max(1, prefilled.request.prompt + prefilled.tokens - again);
     sequence.generated = prefilled.tokens;
+    sequence.from = prefilled.replica;
     sequence.restarts = prefilled.restarts;
     sequence.begun = true;
     sequence.cached = prefilled.cached_tokens;
@@ -140,7 +142,7 @@ bool Replica::plan(Lane& lane, Seconds now) {
             batch.prompt_adapter_tokens = 0;
         }
     }
-    admit_computed(lane);
+    admit_computed(lane, now);
     bool const prefill_first = limits_.scheduler.batch == BatchPolicy::prefill_first;
     if (prefill_first) admit(lane, now);
     for (Batch& batch : lane.batches) {
@@ -221,6 +223,8 @@ void Replica::emit_first(Lane& lane, Batch& batch, std::int32_t slot, Seconds no
             sequence.holds_prefix = true;
         }
     }
+    if (limits_.role == ReplicaRole::prefill && sequence.generated + 1 < sequence.request.output)
+        return hand_over(lane, batch, slot, done);
     ++counters_.tokens_out;
     if (sequence.generated == 0)
         sequence.first_token = now;
@@ -228,10 +232,18 @@ void Replica::emit_first(Lane& lane, Batch& batch, std::int32_t slot, Seconds no
         gaps.push_back({now - sequence.last_token, 1});
     sequence.last_token = now;
     ++sequence.generated;
-    if (sequence.generated == sequence.request.output || limits_.role == ReplicaRole::prefill)
+    if (sequence.generated == sequence.request.output)
         complete(lane, batch, slot, blocks_of(sequence.target), now, done);
     else
         join(batch, slot, now);
+}
+
+void Replica::hand_over(Lane& lane, Batch& batch, std::int32_t slot, std::vector<FinishedRequest>& done) {
+    Sequence const& sequence = at(slot);
+    unlink(lane, batch, slot);
+    waiting_.charge(sequence.request.tenant, sequence.request.output);
+    handed_over_.emplace(sequence.number, slot);
+    done.push_back(state_of(sequence));
 }
 
 void Replica::complete(Lane& lane, Batch& batch, std::int32_t slot, std::int64_t blocks, Seconds now,
@@ -243,13 +255,15 @@ void Replica::complete(Lane& lane, Batch& batch, std::int32_t slot, std::int64_t
     free_slots_.push_back(slot);
     done.push_back(state_of(sequence));
     done.back().finished = now;
-    if (limits_.role != ReplicaRole::prefill) done.back().tokens = sequence.request.output;
+    done.back().tokens = sequence.request.output;
 }
 
 void Replica::finish(std::size_t lane_number, Seconds now, std::vector<FinishedRequest>& done,
                      std::vector<TokenGap>& gaps) {
     Lane& lane = lanes_[lane_number];
     lane.in_flight = false;
+    gaps.insert(gaps.end(), handed_gaps_.begin(), handed_gaps_.end());
+    handed_gaps_.clear();
     for (Batch& batch : lane.batches)
         finish(lane, batch, now, done, gaps);
 }
@@ -259,7 +273,11 @@ void Replica::finish(Lane& lane, Batch& batch, Seconds now, std::vector<Finished
     if (batch.steps) {
         std::int64_t const decodes = batch.decoding->count();
         for (Cohort const& cohort : batch.cohorts)
-            if (cohort.count > 0) gaps.push_back({now - cohort.last_token, cohort.count});
+            if (cohort.count > 0 && cohort.last_token >= Seconds{})
+                gaps.push_back({now - cohort.last_token, cohort.count});
+        for (std::int32_t const slot : batch.unanswered)
+            at(slot).first_token = now;
+        batch.unanswered.clear();
         ended_.clear();
         std::int64_t const tokens = batch.decoding->step(ended_);
         counters_.tokens_out += tokens;

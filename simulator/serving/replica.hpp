@@ -9,8 +9,10 @@
 #include "simulator/serving/waiting_queue.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -41,6 +43,12 @@ struct ReplicaPeaks {
     bool short_of_cache = false;  ///< a request waited for blocks, or gave its own away
 };
 
+/// A request whose cache a replica has, or no longer wants, and the replica that still holds it too.
+struct FetchedCache {
+    std::int32_t from;
+    std::int64_t number;
+};
+
 /// A group of tokens that sequences got at once, `gap` after their last.
 struct TokenGap {
     Seconds gap;
@@ -65,7 +73,8 @@ inline constexpr std::int32_t adapter_lookahead = 64;
 /// iteration that needs them. Adapters have slots in each group. A request whose adapter has none lets those behind it
 /// pass: `adapter_lookahead` of them are looked at, and as many may overtake it before it holds up the queue. All
 /// decodes of a lane take part in every iteration that decodes (`Decodes`). Where iterations are put together ahead, a
-/// request that comes while one runs is not in the next, unless that would be empty.
+/// request that comes while one runs is not in the next, unless that would be empty. A replica for prompts holds the
+/// blocks of each until the other has it among its decodes.
 class Replica {
 public:
     /// @param number of the replica: of its random stream.
@@ -83,8 +92,15 @@ public:
     /// It is lost.
     void expect_no_more() { --expected_; }
 
-    /// A request whose prompt another replica has processed, cache and first token included.
+    /// A request whose prompt another replica has processed, cache included.
     void enter_prefilled(FinishedRequest const& prefilled);
+    /// Requests of `enter_prefilled` that have joined the decodes, or went, since the last call.
+    [[nodiscard]] std::vector<FetchedCache> take_fetched() { return std::exchange(fetched_, {}); }
+    /// Blocks of a processed prompt stay until the replica that decodes has taken them over.
+    [[nodiscard]] bool holds(std::int64_t number) const { return handed_over_.contains(number); }
+    [[nodiscard]] bool holds_any() const { return !handed_over_.empty(); }
+    /// It has, or the request is lost: they are free. Nothing happens where they are so already.
+    void let_go(std::int64_t number);
 
     /// A request that another replica has lost: its prompt and the tokens that are out are computed again.
     void enter_again(FinishedRequest const& lost);
@@ -126,9 +142,9 @@ private:
         Seconds scheduled{};
         Seconds first_token{};
         Seconds last_token{};
-        std::int32_t target = 0;    ///< tokens that prefill has to bring into the cache
-        std::int32_t computed = 0;  ///< of these, cached ones included
-        std::int32_t generated = 0;
+        std::int32_t target = 0;     ///< tokens that prefill has to bring into the cache
+        std::int32_t computed = 0;   ///< of these, cached ones included
+        std::int32_t generated = 0;  ///< that the client has
         std::int32_t cached = 0;
         std::int32_t preemptions = 0;
         std::int32_t shared_blocks = 0;  ///< of the prefix it holds
@@ -140,7 +156,8 @@ private:
         bool begun = false;          ///< it was scheduled once
         bool decodes = false;
         bool holds_prefix = false;
-        bool prefilled = false;  ///< elsewhere: joins the decodes when there is room
+        std::int32_t from = -1;  ///< replica that has processed its prompt
+        bool prefilled = false;  ///< there: joins the decodes when there is room
         bool swapped = false;    ///< to host memory: the same
     };
     /// Sequences that got their last token at the same time and decode next.
@@ -160,6 +177,7 @@ private:
         bool steps = false;                    ///< the iteration in flight decodes
         IterationLoad load;                    ///< of the iteration
         std::vector<std::int32_t> completing;  ///< their prefill ends with it
+        std::vector<std::int32_t> unanswered;  ///< that decode, their first token still to come
         AdapterUse decoding_adapters;
         AdapterUse prompt_adapters;  ///< of the chunks of the iteration
         std::int64_t prompt_adapter_tokens = 0;
@@ -182,7 +200,8 @@ private:
     bool plan(Lane& lane, Seconds now);
     void plan_decodes(Batch& batch);
     void add_prefills(Batch& batch);
-    void admit_computed(Lane& lane);
+    void admit_computed(Lane& lane, Seconds now);
+    void take_over(Sequence& sequence, Seconds now);
     [[nodiscard]] std::int64_t room_to_return(Batch const& batch, Sequence const& sequence) const;
     bool swap_out(Sequence& sequence, std::int64_t context);
     void swap_in(Sequence& sequence);
@@ -215,6 +234,7 @@ private:
     void finish(Lane& lane, Batch& batch, Seconds now, std::vector<FinishedRequest>& done, std::vector<TokenGap>& gaps);
     void emit_first(Lane& lane, Batch& batch, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,
                     std::vector<TokenGap>& gaps);
+    void hand_over(Lane& lane, Batch& batch, std::int32_t slot, std::vector<FinishedRequest>& done);
     void complete(Lane& lane, Batch& batch, std::int32_t slot, std::int64_t blocks, Seconds now,
                   std::vector<FinishedRequest>& done);
     void empty(Lane& lane, Batch& batch, std::vector<FinishedRequest>& out);
@@ -234,8 +254,11 @@ private:
     std::vector<Seconds>
         copies_;  ///< of each group, over the links of its own ranks: the next iteration waits for them
     WaitingQueue waiting_;
-    std::vector<WaitingQueue::Entry> unseen_;  ///< that came after the next iteration was put together
-    std::vector<std::int32_t> passed_;         ///< slots of `waiting_` set aside while it is looked through
+    std::vector<WaitingQueue::Entry> unseen_;           ///< that came after the next iteration was put together
+    std::vector<std::int32_t> passed_;                  ///< slots of `waiting_` set aside while it is looked through
+    std::map<std::int64_t, std::int32_t> handed_over_;  ///< slots, by number of the request
+    std::vector<FetchedCache> fetched_;
+    std::vector<TokenGap> handed_gaps_;  ///< of tokens that came with a cache, after others
     std::vector<Sequence> sequences_;
     std::vector<std::int32_t> free_slots_;
     std::vector<Lane> lanes_;

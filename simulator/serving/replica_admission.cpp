@@ -71,6 +71,10 @@ void Replica::return_passed() {
 void Replica::join(Batch& batch, std::int32_t slot, Seconds last_token) {
     Sequence& sequence = at(slot);
     sequence.decodes = true;
+    if (sequence.generated == 0) {
+        batch.unanswered.push_back(slot);
+        last_token = sequence.last_token = FinishedRequest::never;
+    }
     if (limits_.adapter_slots > 0) batch.decoding_adapters.add(sequence.request.adapter);
     batch.decoding->join(slot, sequence.target, sequence.request.output - sequence.generated);
     if (!batch.cohorts.empty() && batch.cohorts.back().last_token == last_token)
@@ -93,7 +97,20 @@ void Replica::swap_in(Sequence& sequence) {
     sequence.swapped = false;
 }
 
-void Replica::admit_computed(Lane& lane) {
+void Replica::take_over(Sequence& sequence, Seconds now) {
+    sequence.prefilled = false;
+    fetched_.push_back({sequence.from, sequence.number});
+    if (limits_.hand_over == HandOver::cache_alone) return;
+    ++counters_.tokens_out;
+    if (sequence.generated == 0)
+        sequence.first_token = now;
+    else
+        handed_gaps_.push_back({now - sequence.last_token, 1});
+    sequence.last_token = now;
+    ++sequence.generated;
+}
+
+void Replica::admit_computed(Lane& lane, Seconds now) {
     while (may_admit(lane) && (at(waiting_.front()).prefilled || at(waiting_.front()).swapped)) {
         std::int32_t const slot = waiting_.front();
         Sequence& sequence = at(slot);
@@ -111,7 +128,7 @@ void Replica::admit_computed(Lane& lane) {
         sequence.group = static_cast<std::int32_t>(batch->group);
         link(lane, *batch, slot);
         if (sequence.swapped) swap_in(sequence);
-        sequence.prefilled = false;
+        if (sequence.prefilled) take_over(sequence, now);
         join(*batch, slot, sequence.last_token);
     }
     return_passed();

@@ -11,6 +11,7 @@ void Replica::stop_decoding(Batch& batch, std::int32_t slot, std::int64_t& conte
     release_blocks(sequence, progress.blocks);
     // The batch's last decode, or the prefill after which it has not decoded yet.
     if (progress.tokens > 0) sequence.last_token = batch.cohorts.front().last_token;
+    if (sequence.generated == 0 && progress.tokens == 0) std::erase(batch.unanswered, slot);
     sequence.generated += static_cast<std::int32_t>(progress.tokens);
     leave_cohort(batch, sequence.last_token);
     context = sequence.target + progress.tokens;
@@ -122,6 +123,7 @@ std::vector<FinishedRequest> Replica::give_away_waiting() {
         std::int32_t const slot = waiting_.front();
         waiting_.pop();
         if (at(slot).swapped) host_of(at(slot)).give_back(blocks_of(at(slot).target));
+        if (at(slot).prefilled) fetched_.push_back({at(slot).from, at(slot).number});
         out.push_back(state_of(at(slot)));
         free_slots_.push_back(slot);
     }
@@ -145,7 +147,17 @@ void Replica::empty(Lane& lane, Batch& batch, std::vector<FinishedRequest>& out)
     batch.prefilling.clear();
     batch.completing.clear();
     batch.cohorts.clear();
+    batch.unanswered.clear();
     batch.steps = false;
+}
+
+void Replica::let_go(std::int64_t number) {
+    auto const found = handed_over_.find(number);
+    if (found == handed_over_.end()) return;
+    Sequence& sequence = at(found->second);
+    release_blocks(sequence, blocks_of(sequence.target));
+    free_slots_.push_back(found->second);
+    handed_over_.erase(found);
 }
 
 std::vector<FinishedRequest> Replica::fail() {
@@ -155,6 +167,8 @@ std::vector<FinishedRequest> Replica::fail() {
             empty(lane, batch, out);
         lane.in_flight = false;
     }
+    while (!handed_over_.empty())
+        let_go(handed_over_.begin()->first);
     std::reverse(out.begin(), out.end());
     std::vector<FinishedRequest> const waiting = give_away_waiting();
     out.insert(out.end(), waiting.begin(), waiting.end());

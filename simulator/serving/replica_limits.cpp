@@ -58,6 +58,7 @@ ReplicaLimits replica_limits(ServingCase const& what, ServingMemory const& memor
     limits.watermark_blocks = limits.blocks / 100;
     limits.lanes = plan.pp;
     limits.planning = what.engine.planning;
+    if (what.engine.name.starts_with("vllm")) limits.hand_over = HandOver::cache_alone;
     return limits;
 }
 

@@ -39,8 +39,15 @@ PreemptionPolicy preemption_policy_from(std::string_view name, std::string_view 
 /// What a replica does of a request.
 enum class ReplicaRole : std::uint8_t {
     whole,
-    prefill,  ///< up to its first token
+    prefill,  ///< its prompt; a token that follows is not out yet, unless it is the only one
     decode    ///< the rest; its cache comes from elsewhere
+};
+
+/// What a replica that decodes makes of a cache that comes from elsewhere. No token goes to the client before that is
+/// there.
+enum class HandOver : std::uint8_t {
+    with_token,  ///< the token that follows the prompt comes with it, and is out when the sequence joins the decodes
+    cache_alone  ///< the last token of the prompt is computed again: its step makes the token that follows
 };
 
 /// Limits of one replica.
@@ -60,6 +67,7 @@ struct ReplicaLimits {
     std::int64_t adapter_slots = 0;  ///< resident at a time; 0: the adapters of requests do not matter
     Speculation speculation{};
     ReplicaRole role = ReplicaRole::whole;
+    HandOver hand_over = HandOver::with_token;
     /// Of all groups.
     [[nodiscard]] std::int64_t all_blocks() const { return blocks * groups; }
     /// Tokens that the caches of all groups hold of sequences within every window.
@@ -70,7 +78,10 @@ struct ReplicaLimits {
 /// else "chunked".
 Scheduler scheduler_of(EngineProfile const& engine);
 
-/// Limits of a replica of the plan, its scheduler that of the engine, a hundredth of the cache kept free.
+/// Limits of a replica of the plan, its scheduler that of the engine, a hundredth of the cache kept free. vLLM's
+/// connectors bring the cache alone: its proxy asks the first engine for one token and drops it, and
+/// `_update_waiting_for_remote_kv` (v1/core/sched/scheduler.py) leaves the last token of the prompt to the second.
+/// SGLang (disaggregation/decode.py) and TensorRT-LLM (`first_gen_tokens` of its DisaggregatedParams) send the token.
 /// @param memory of a rank; less than `serving_memory` where something else is kept there.
 ReplicaLimits replica_limits(ServingCase const& what, ServingMemory const& memory);
 

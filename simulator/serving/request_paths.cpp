@@ -44,7 +44,10 @@ void RequestPaths::resume() {
     again(std::exchange(stranded_, {}));
     std::vector<FinishedRequest> const waiting = std::exchange(stranded_caches_, {});
     for (FinishedRequest const& request : waiting)
-        send(request);
+        if (fleet_.replicas()[static_cast<std::size_t>(request.replica)].holds(request.number))
+            send(request);
+        else
+            again({request});
 }
 
 void RequestPaths::send(FinishedRequest const& request) {
@@ -58,7 +61,7 @@ void RequestPaths::send(FinishedRequest const& request) {
     // The groups of the receiver take turns: which one it joins is seen only then.
     CachePlace const from_place{request.replica, request.group};
     CachePlace const to_place{static_cast<std::int64_t>(to), request.number % groups_};
-    CacheTransfer transfer = service_.transfer(request.request.prompt + request.tokens - 1, from_place, to_place);
+    CacheTransfer transfer = service_.transfer(request.request.prompt + request.tokens, from_place, to_place);
     totals_.transferring_alone += transfer.alone();
     ++totals_.transfers;
     transfers_.send({.request = request,
@@ -86,11 +89,14 @@ void RequestPaths::arrived_cache(std::int32_t number) {
     totals_.transferring += totals_.at - sent.at;
     auto const to = static_cast<std::size_t>(sent.to);
     bool const there = sent.to_life == fleet_.life(to);
-    if (there && sent.from_life == fleet_.life(static_cast<std::size_t>(sent.request.replica))) {
+    auto const from = static_cast<std::size_t>(sent.request.replica);
+    bool const left = sent.from_life == fleet_.life(from);
+    if (there && left) {
         fleet_.change(to).enter_prefilled(sent.request);
         return;
     }
     if (there) fleet_.change(to).expect_no_more();
+    if (left) fleet_.change(from).let_go(sent.request.number);
     again({sent.request});
 }
 

@@ -26,11 +26,11 @@ struct FinishedRequest {
     std::int32_t group = 0;  ///< of attention data parallelism, on that replica
     std::int32_t preemptions = 0;
     std::int32_t restarts = 0;       ///< after its replica, or its cache on the way, was lost
-    std::int32_t tokens = 0;         ///< of its output so far
+    std::int32_t tokens = 0;         ///< of its output that the client has so far
     std::int32_t cached_tokens = 0;  ///< of the prompt, found in the prefix cache
     Seconds scheduled{};             ///< first iteration begins
-    Seconds first_token{};
-    Seconds finished{};
+    Seconds first_token{};           ///< at the client
+    Seconds finished{};              ///< until then its last token; `never` without one
 
     static constexpr Seconds never = -1 * units::s;  ///< `scheduled` of a request that has not begun
     [[nodiscard]] bool begun() const { return scheduled >= Seconds{}; }

@@ -51,6 +51,8 @@ void ServingRun::advance() {
     while (!events_.empty() && events_.next_at() == now)
         happen(events_.pop());
     fleet_.start_touched(now, events_);
+    for (std::size_t const replica : fleet_.take_relieved())
+        keeper_.settle(replica, now, events_);
     if (overload_.suspected() && keeper_.at_full_size()) follow_overload();
     most_waiting_ = std::max(most_waiting_, fleet_.waiting());
     most_cache_use_ = std::max(most_cache_use_, cache_use());

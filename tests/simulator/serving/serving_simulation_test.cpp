@@ -357,7 +357,7 @@ TEST_CASE("serve: speculation brings (1 - a^(k+1)) / (1 - a) tokens a step, and 
     CHECK(run({}).tpot.mean / run(dear).tpot.mean == Approx(closed / (guesses + 1)).epsilon(0.01));
 }
 
-TEST_CASE("serve: caches that move between replicas cost their transfer once, after the first token") {
+TEST_CASE("serve: caches that move between replicas cost their transfer once, before the first token") {
     ServingSetup setup;
     setup.limits.blocks = 1000;
     setup.replicas = 2;
@@ -380,13 +380,61 @@ TEST_CASE("serve: caches that move between replicas cost their transfer once, af
     CHECK(out.whole.transfers == 2);
     CHECK(out.whole.transferring.base() == Approx(2 + 3));
     CHECK(out.whole.transferring_alone.base() == Approx(1 + 2));
-    CHECK(all[0].ttft().base() == Approx(0.1));
+    CHECK(all[0].ttft().base() == Approx(0.1 + 2));
     CHECK(all[0].finished.base() == Approx(0.1 + 2 + 10 * 0.1));
-    CHECK(all[1].ttft().base() == Approx(0.1));
+    CHECK(all[1].ttft().base() == Approx(0.1 + 3));
     CHECK(all[1].finished.base() == Approx(0.1 + 3 + 10 * 0.1));
     CHECK(all[2].e2e().base() == Approx(0.1));  // one token: nothing moves
-    CHECK(out.itl.largest.base() == Approx(3.1));
+    CHECK(out.itl.largest.base() == Approx(0.1));
     CHECK(out.whole.prefill_busy.base() == Approx(0.2));
+}
+
+namespace {
+
+/// What becomes of two requests of 1000 and 11 tokens that come at once, to one replica for prompts and one that
+/// decodes. Iterations take 100 ms.
+std::vector<FinishedRequest> two_handed_over(ReplicaLimits const& limits, Seconds transfer) {
+    ServingSetup setup;
+    setup.limits = limits;
+    setup.replicas = 2;
+    setup.prefill_replicas = 1;
+    setup.warmup_share = 0;
+    FixedService service(100 * ms);
+    service.transfer_token = transfer / 1000.0;
+    ListedSource source(
+        {{.arrival = 0 * s, .prompt = 1000, .output = 11}, {.arrival = 0 * s, .prompt = 1000, .output = 11}});
+    std::vector<FinishedRequest> all(2);
+    ServingHooks hooks;
+    hooks.finished = [&](FinishedRequest const& r) { all[static_cast<std::size_t>(r.number)] = r; };
+    check_conserved(simulate_serving(setup, service, source, hooks), 2);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("serve: the first token waits for a place among the decodes") {
+    auto const all = two_handed_over({.max_batch = 1, .blocks = 1000}, {});
+    CHECK(all[0].ttft().base() == Approx(0.1));
+    CHECK(all[0].finished.base() == Approx(0.1 + 10 * 0.1));
+    CHECK(all[1].scheduled.base() == Approx(0.1));
+    CHECK(all[1].ttft().base() == Approx(1.1));
+    CHECK(all[1].finished.base() == Approx(1.1 + 10 * 0.1));
+}
+
+TEST_CASE("serve: a cache that comes without the token after the prompt takes a step for it") {
+    auto const all = two_handed_over({.blocks = 1000, .hand_over = HandOver::cache_alone}, 1 * s);
+    for (FinishedRequest const& request : all) {
+        CHECK(request.ttft().base() == Approx(0.1 + 1 + 0.1));
+        CHECK(request.finished.base() == Approx(0.1 + 1 + 11 * 0.1));
+    }
+}
+
+TEST_CASE("serve: a replica for prompts holds a cache until the other has it") {
+    // 63 blocks of a prompt and 64 at the end of its answer, of 70.
+    auto const all = two_handed_over({.blocks = 70}, 1 * s);
+    CHECK(all[0].ttft().base() == Approx(0.1 + 1));
+    CHECK(all[1].scheduled.base() == Approx(0.1 + 1));
+    CHECK(all[1].ttft().base() == Approx(0.1 + 1 + 0.1 + 1));
 }
 
 TEST_CASE("serve: limits that cannot work are refused") {
