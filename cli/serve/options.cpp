@@ -218,6 +218,8 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
         out.emplace_back("decodes over an int4 cache run at the rate of the fp8 kernels over half of their bytes");
     if (what.plan.cache == CacheFormat::int8)
         out.emplace_back("decodes over an int8 cache run at the rate of the fp8 kernels");
+    if (e.admission == Admission::whole)
+        out.emplace_back("a request is admitted when all its tokens have room; it gets as many as it asks for");
     for (std::string& term : serving_support(what).terms)
         out.push_back(std::move(term));
     return out;

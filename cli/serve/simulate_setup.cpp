@@ -84,7 +84,8 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
     limits = replica_limits(report.what, report.memory);
     limits.adapter_slots = adapter_slots;
     if (!o.scheduler.empty()) limits.scheduler = scheduler_from(o.scheduler, "--scheduler");
-    limits.watermark_blocks = static_cast<std::int64_t>(o.watermark * static_cast<double>(limits.blocks));
+    if (limits.admission == Admission::prompt)
+        limits.watermark_blocks = static_cast<std::int64_t>(o.watermark * static_cast<double>(limits.blocks));
     // A prefix that is shared would need the states at its end kept as well.
     bool const computed_again = o.no_prefix_caching || report.what.model.recurrent;
     limits.prefix_caching = computed_again ? PrefixCaching::off : PrefixCaching::on;

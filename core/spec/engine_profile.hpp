@@ -29,6 +29,12 @@ enum class IterationPlanning : std::uint8_t {
     ahead     ///< while the one before runs: a request that comes meanwhile is in the iteration after the next
 };
 
+/// When a waiting request has room in the cache.
+enum class Admission : std::uint8_t {
+    prompt,  ///< when its prompt has: what has no room later goes (preemption)
+    whole    ///< when its prompt and all tokens that it asks for have, beside those of all that run: nothing ever goes
+};
+
 /// What layers with a sliding window keep of a sequence that is longer.
 enum class WindowCache : std::uint8_t {
     window,  ///< the blocks that the window touches, in groups of layers that share one pool
@@ -85,6 +91,7 @@ struct EngineProfile {
     Sourced<Bytes> memory_overhead;                  ///< context, communication buffers and captured graphs of one rank
     PromptOrder prompts = PromptOrder::mixed;        ///< as the engine comes, when nobody sets it
     IterationPlanning planning = IterationPlanning::in_turn;
+    Admission admission = Admission::prompt;
     WindowCache window_cache = WindowCache::window;
     GroupedHeads grouped_heads = GroupedHeads::shared;
     LongerStages longer_stages = LongerStages::first;

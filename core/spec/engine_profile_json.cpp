@@ -25,6 +25,7 @@ Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
 
 constexpr std::array prompt_orders{"mixed", "first"};
 constexpr std::array plannings{"in-turn", "ahead"};
+constexpr std::array admissions{"prompt", "whole"};
 constexpr std::array memory_shares{"device", "weights-and-cache", "left-by-weights", "left-by-activations"};
 constexpr std::array window_caches{"window", "whole", "pools"};
 constexpr std::array grouped_heads{"shared", "narrow", "eights", "apart"};
@@ -84,6 +85,7 @@ EngineProfile read_engine(ObjectReader in) {
         engine.*field.member = bounded_quantity(in, field);
     engine.prompts = choice_of<PromptOrder>(in, "prompts", prompt_orders);
     engine.planning = choice_of<IterationPlanning>(in, "planning", plannings);
+    engine.admission = choice_of<Admission>(in, "admission", admissions);
     engine.memory_share = choice_of<MemoryShare>(in, "memory_share", memory_shares);
     check_memory_share(engine, in);
     engine.window_cache = choice_of<WindowCache>(in, "window_cache", window_caches);
@@ -114,13 +116,15 @@ std::string engine_json(EngineProfile const& engine) {
         engine.fitted_on.empty() ? "" : fmt::format("  \"fitted_on\": {},\n", json_text(Json(engine.fitted_on)));
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
-        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"memory_share\": \"{}\",\n  "
+        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"admission\": \"{}\",\n  "
+        "\"memory_share\": \"{}\",\n  "
         "\"window_cache\": \"{}\",\n  "
         "\"grouped_heads\": \"{}\",\n  \"longer_stages\": \"{}\",\n  \"vendor\": {},\n{}  "
         "\"time_interval\": {},\n  \"first_token_interval\": {}\n}}\n",
         json_text(Json(engine.name)), json_text(Json(engine.title)), json_text(Json(engine.aliases)), lines,
         prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
         plannings.at(static_cast<std::size_t>(engine.planning)),
+        admissions.at(static_cast<std::size_t>(engine.admission)),
         memory_shares.at(static_cast<std::size_t>(engine.memory_share)),
         window_caches.at(static_cast<std::size_t>(engine.window_cache)),
         grouped_heads.at(static_cast<std::size_t>(engine.grouped_heads)),

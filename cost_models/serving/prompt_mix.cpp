@@ -274,6 +274,10 @@ Seconds first_rest(PromptMix const& mix, PromptQueue const& queue, PromptIterati
 
 double mean_context(RequestShape const& r) { return r.prompt + r.output / 2; }
 
+double admitted_context(EngineProfile const& engine, RequestShape const& request) {
+    return engine.admission == Admission::whole ? request.prompt + request.output : mean_context(request);
+}
+
 double others_of(double requests) { return 1 - 1 / std::max(1.0, requests); }
 
 double decoding_iterations(RequestShape const& r) { return std::max(1.0, r.output - 1); }

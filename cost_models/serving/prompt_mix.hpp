@@ -70,6 +70,10 @@ double others_of(double requests);
 /// Iterations that a request decodes in: the last of its prompt makes the first token.
 double decoding_iterations(RequestShape const& request);
 double mean_context(RequestShape const& request);
+
+/// Tokens that a request is counted with when it is admitted: those that it has in the mean while it runs, where others
+/// make room later, or all that it asks for. Assumed: it gets as many as it asks for.
+double admitted_context(EngineProfile const& engine, RequestShape const& request);
 double fresh_tokens(RequestShape const& request);
 
 }  // namespace sextant

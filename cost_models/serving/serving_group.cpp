@@ -37,7 +37,8 @@ double most_requests(IterationModel const& model, RequestShape const& request) {
             "{} usable)",
             request.prompt + request.output, memory.longest(), human(memory.weights), human(memory.usable),
             human(memory.capacity));
-    return largest_batch(model.what(), memory, mean_context(request), request.shared) / groups_of(model);
+    double const context = admitted_context(model.what().engine, request);
+    return largest_batch(model.what(), memory, context, request.shared) / groups_of(model);
 }
 
 double prefill_steps(PromptMix const& mix, Seconds wait) {

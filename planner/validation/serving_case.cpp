@@ -208,10 +208,7 @@ std::string key_of(ServedCase const& c) {
 
 /// All requests there from the beginning: as many in flight as the run has and the cache holds.
 ServingEstimate at_once(IterationModel const& model, ServedCase const& c) {
-    // TensorRT-LLM admits a request when all its tokens have a place; others when those so far have.
-    bool const whole = c.what.engine.name == "tensorrt-llm";
-    double const context = c.request.prompt + c.request.output * (whole ? 1.0 : 0.5);
-    double const fitting = largest_batch(c.what, model.memory(), context);
+    double const fitting = largest_batch(c.what, model.memory(), admitted_context(c.what.engine, c.request));
     return closed_loop(model, c.request, std::max(1.0, std::min(fitting, c.requests / c.replicas)));
 }
 
@@ -284,12 +281,11 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
         switch (c.load) {
             case ServedLoad::static_batch: {
                 // Sequences that the cache does not hold wait for the others.
-                double const mean = c.request.prompt + c.request.output / 2;
                 ServingMemory const& memory = model.memory();
                 if (memory.weights > memory.capacity)
                     throw RowSkip(fmt::format("weights of {} a device do not fit its {}", human(memory.weights),
                                               human(memory.capacity)));
-                double const fitting = largest_batch(c.what, memory, mean);
+                double const fitting = largest_batch(c.what, memory, admitted_context(c.what.engine, c.request));
                 double const together = fitting >= 1 ? std::min(each, fitting) : each;
                 stretch = each / together;
                 out = static_batch(model, c.request, together);

@@ -12,6 +12,7 @@ Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::
       pools_(static_cast<std::size_t>(limits.groups), BlockPool(limits.blocks)),
       hosts_(static_cast<std::size_t>(limits.groups), BlockPool(limits.host_blocks)),
       in_group_(static_cast<std::size_t>(limits.groups), 0),
+      promised_(static_cast<std::size_t>(limits.groups), 0),
       adapters_(static_cast<std::size_t>(limits.groups), AdapterSlots(limits.adapter_slots)),
       copies_(static_cast<std::size_t>(limits.groups)),
       waiting_(limits.scheduler.queue),
@@ -163,7 +164,9 @@ bool Replica::plan(Lane& lane, Seconds now) {
 void Replica::plan_decodes(Batch& batch) {
     std::int64_t const decodes = batch.decoding->count();
     if (decodes == 0) return;
-    pools_[batch.group].take(batch.decoding->blocks_wanted());
+    std::int64_t const taken = batch.decoding->blocks_wanted();
+    pools_[batch.group].take(taken);
+    if (limits_.admission == Admission::whole) promised_[batch.group] -= taken;
     batch.decoding->take_blocks();
     batch.steps = true;
     batch.load.decodes = static_cast<double>(decodes);

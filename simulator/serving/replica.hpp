@@ -67,14 +67,15 @@ inline constexpr std::int32_t adapter_lookahead = 64;
 /// have the tokens of all of them in each layer: an iteration takes as long as the group that takes longest.
 ///
 /// A request is admitted when the blocks of its whole prompt are there (and the watermark besides, unless the replica
-/// is empty); a decode takes a block when its last one is full. Where none is left the sequence of the batch that
-/// was admitted last gives all of its blocks back and waits at the front to be computed again (with priorities: the one
-/// of the lowest priority), or goes to host memory and joins the decodes again when there is room. Copies stop the
-/// iteration that needs them. Adapters have slots in each group. A request whose adapter has none lets those behind it
-/// pass: `adapter_lookahead` of them are looked at, and as many may overtake it before it holds up the queue. All
-/// decodes of a lane take part in every iteration that decodes (`Decodes`). Where iterations are put together ahead, a
-/// request that comes while one runs is not in the next, unless that would be empty. A replica for prompts holds the
-/// blocks of each until the other has it among its decodes.
+/// is empty), or those of all its tokens (`Admission::whole`), beside what those that run are promised; a decode takes
+/// a block when its last one is full. Where none is left the sequence of the batch that was admitted last gives all of
+/// its blocks back and waits at the front to be computed again (with priorities: the one of the lowest priority), or
+/// goes to host memory and joins the decodes again when there is room. Copies stop the iteration that needs them.
+/// Adapters have slots in each group. A request whose adapter has none lets those behind it pass: `adapter_lookahead` of
+/// them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in
+/// every iteration that decodes (`Decodes`). Where iterations are put together ahead, a request that comes while one
+/// runs is not in the next, unless that would be empty. A replica for prompts holds the blocks of each until the other
+/// has it among its decodes.
 class Replica {
 public:
     /// @param number of the replica: of its random stream.
@@ -219,8 +220,10 @@ private:
     [[nodiscard]] Seconds copies_taken();
     /// Blocks that an admission leaves to those that run.
     [[nodiscard]] std::int64_t kept_free(std::size_t group) const {
-        return in_group_[group] == 0 ? 0 : limits_.watermark_blocks;
+        return in_group_[group] == 0 ? 0 : promised_[group] + limits_.watermark_blocks;
     }
+    /// Blocks that a sequence which has so many may still take by its promise, where there are any.
+    [[nodiscard]] std::int64_t promised_to(Sequence const& sequence, std::int64_t blocks) const;
     bool pass_over_front();
     void return_passed();
     bool reserve(Sequence& sequence);
@@ -250,6 +253,7 @@ private:
     std::vector<BlockPool> pools_;  ///< of each group
     std::vector<BlockPool> hosts_;
     std::vector<std::int64_t> in_group_;  ///< sequences that run
+    std::vector<std::int64_t> promised_;  ///< blocks of each group that those may still take
     std::vector<AdapterSlots> adapters_;  ///< of each group: every rank has its own
     std::vector<Seconds>
         copies_;  ///< of each group, over the links of its own ranks: the next iteration waits for them

@@ -83,6 +83,12 @@ void Replica::join(Batch& batch, std::int32_t slot, Seconds last_token) {
         batch.cohorts.push_back({last_token, 1});
 }
 
+std::int64_t Replica::promised_to(Sequence const& sequence, std::int64_t blocks) const {
+    if (limits_.admission == Admission::prompt || limits_.role == ReplicaRole::prefill) return 0;
+    std::int64_t const longest = sequence.request.prompt + sequence.request.output + limits_.speculation.tokens;
+    return std::min(blocks_of(longest), limits_.blocks) - blocks;
+}
+
 std::int64_t Replica::room_to_return(Batch const& batch, Sequence const& sequence) const {
     if (!sequence.swapped) return blocks_of(sequence.target);
     // Besides what the next step wants: or it would be the first to go again.
@@ -123,8 +129,10 @@ void Replica::admit_computed(Lane& lane, Seconds now) {
             break;
         }
         BlockPool& pool = pools_[batch->group];
-        if (room_to_return(*batch, sequence) + kept_free(batch->group) > pool.available()) break;
+        std::int64_t const promised = promised_to(sequence, blocks_of(sequence.target));
+        if (room_to_return(*batch, sequence) + promised + kept_free(batch->group) > pool.available()) break;
         pool.take(blocks_of(sequence.target));
+        promised_[batch->group] += promised;
         sequence.group = static_cast<std::int32_t>(batch->group);
         link(lane, *batch, slot);
         if (sequence.swapped) swap_in(sequence);
@@ -182,12 +190,15 @@ bool Replica::reserve(Sequence& sequence) {
     BlockPool& pool = pool_of(sequence);
     std::int64_t const held = caching ? pool.hold(sequence.request.prefix) : 0;
     std::int64_t const own = blocks_of(sequence.target) - held;
-    if (own + kept_free(static_cast<std::size_t>(sequence.group)) > pool.available()) {
+    std::int64_t const promised = promised_to(sequence, blocks_of(sequence.target));
+    auto const group = static_cast<std::size_t>(sequence.group);
+    if (own + promised + kept_free(group) > pool.available()) {
         peaks_.short_of_cache = true;
         if (held > 0) pool.release(sequence.request.prefix);
         return false;
     }
     pool.take(own);
+    promised_[group] += promised;
     sequence.shared_blocks = static_cast<std::int32_t>(held);
     sequence.holds_prefix = held > 0;
     // One token at least is computed: its output is wanted.

@@ -36,6 +36,7 @@ void Replica::unlink(Lane& lane, Batch& batch, std::int32_t slot) {
 }
 
 void Replica::release_blocks(Sequence& sequence, std::int64_t blocks) {
+    promised_[static_cast<std::size_t>(sequence.group)] -= promised_to(sequence, blocks);
     pool_of(sequence).give_back(blocks - sequence.shared_blocks);
     if (sequence.holds_prefix) pool_of(sequence).release(sequence.request.prefix);
     sequence.shared_blocks = 0;
@@ -132,7 +133,11 @@ std::vector<FinishedRequest> Replica::give_away_waiting() {
 
 void Replica::empty(Lane& lane, Batch& batch, std::vector<FinishedRequest>& out) {
     // Blocks for the step in flight were taken before it.
-    if (lane.in_flight && batch.steps) pools_[batch.group].give_back(batch.decoding->blocks_wanted());
+    if (lane.in_flight && batch.steps) {
+        std::int64_t const taken = batch.decoding->blocks_wanted();
+        pools_[batch.group].give_back(taken);
+        if (limits_.admission == Admission::whole) promised_[batch.group] += taken;
+    }
     while (batch.newest >= 0) {
         std::int32_t const slot = batch.newest;
         std::int64_t context = 0;

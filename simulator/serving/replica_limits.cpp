@@ -55,7 +55,8 @@ ReplicaLimits replica_limits(ServingCase const& what, ServingMemory const& memor
     limits.max_batched_tokens = plan.max_batched_tokens;
     limits.shape = memory.shape;
     limits.blocks = limits.shape.groups() * (static_cast<std::int64_t>(memory.cache_tokens) / plan.block_tokens);
-    limits.watermark_blocks = limits.blocks / 100;
+    limits.admission = what.engine.admission;
+    limits.watermark_blocks = limits.admission == Admission::prompt ? limits.blocks / 100 : 0;
     limits.lanes = plan.pp;
     limits.planning = what.engine.planning;
     if (what.engine.name.starts_with("vllm")) limits.hand_over = HandOver::cache_alone;

@@ -59,7 +59,8 @@ struct ReplicaLimits {
     CacheShape shape{};                      ///< of a sequence in the cache
     std::int64_t blocks = 1;                 ///< of the cache of a group, each of one group of layers
     std::int64_t watermark_blocks = 0;       ///< of these, kept free when a request is admitted
-    std::int64_t lanes = 1;                  ///< iterations in flight: pipeline stages
+    Admission admission = Admission::prompt;
+    std::int64_t lanes = 1;  ///< iterations in flight: pipeline stages
     IterationPlanning planning = IterationPlanning::in_turn;
     PrefixCaching prefix_caching = PrefixCaching::on;
     PreemptionPolicy preemption = PreemptionPolicy::recompute;
@@ -78,7 +79,8 @@ struct ReplicaLimits {
 /// else "chunked".
 Scheduler scheduler_of(EngineProfile const& engine);
 
-/// Limits of a replica of the plan, its scheduler that of the engine, a hundredth of the cache kept free. vLLM's
+/// Limits of a replica of the plan, its scheduler and admission those of the engine; a hundredth of the cache kept free
+/// where requests are admitted by their prompts. vLLM's
 /// connectors bring the cache alone: its proxy asks the first engine for one token and drops it, and
 /// `_update_waiting_for_remote_kv` (v1/core/sched/scheduler.py) leaves the last token of the prompt to the second.
 /// SGLang (disaggregation/decode.py) and TensorRT-LLM (`first_gen_tokens` of its DisaggregatedParams) send the token.

@@ -1046,6 +1046,22 @@ TEST_CASE("serving: prompts in progress are in the cache beside what decodes") {
     CHECK(static_batch(model, {.prompt = 2000, .output = 200}, 8).prompts == 0);
 }
 
+TEST_CASE("serving: an engine that admits requests whole holds fewer at a time, by all of their tokens") {
+    ServingCase what = served("llama-3.1-8b", "l40s");
+    RequestShape const request{.prompt = 1000, .output = 2000};
+    double const places = std::floor(serving_memory(what).cache_tokens / 3008);  // of whole blocks
+    what.plan.max_batch = 1024;
+    what.engine.admission = Admission::whole;
+    ServingEstimate const whole = closed_loop(IterationModel(what), request, 1000);
+    CHECK(whole.decodes + whole.prompts == Approx(places).epsilon(0.02));
+    what.engine.admission = Admission::prompt;
+    ServingEstimate const by_prompt = closed_loop(IterationModel(what), request, 1000);
+    CHECK(by_prompt.decodes + by_prompt.prompts == Approx(1.5 * places).epsilon(0.02));
+    CHECK(whole.tpot < by_prompt.tpot);
+    CHECK(find_engine("tensorrt-llm", "test").admission == Admission::whole);
+    CHECK(find_engine("vllm", "test").admission == Admission::prompt);
+}
+
 TEST_CASE("serving memory: scales of narrow weights are those of the format that they are stored in") {
     auto const weights = [](char const* run, char const* stored) {
         ServingPlan plan;

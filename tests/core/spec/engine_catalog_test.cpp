@@ -78,6 +78,7 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     drop_line("  \"longer_stages\"");
     drop_line("  \"vendor\"");
     drop_line("  \"planning\"");
+    drop_line("  \"admission\"");
     EngineProfile const engine = read_text(text);
     CHECK(engine.prompt_launch.value == Seconds{});
     CHECK(engine.prompt_launch.basis == Basis::assumed);
@@ -88,6 +89,7 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     CHECK(engine.longer_stages == LongerStages::first);
     CHECK(engine.vendor.empty());
     CHECK(engine.planning == IterationPlanning::in_turn);
+    CHECK(engine.admission == Admission::prompt);
     drop_line("  \"kernel_gap\"");
     CHECK_THROWS_WITH(read_text(text), contains("kernel_gap"));
 }
@@ -136,6 +138,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     engine.memory_share = MemoryShare::left_by_activations;
     engine.grouped_heads = GroupedHeads::eights;
     engine.longer_stages = LongerStages::last;
+    engine.admission = Admission::whole;
     engine.vendor = "AMD";
     engine.planning = IterationPlanning::ahead;
     engine.interval = {.low = 0.8, .high = 1.3, .rows = 70};
@@ -149,6 +152,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     CHECK(again.memory_share == MemoryShare::left_by_activations);
     CHECK(again.grouped_heads == GroupedHeads::eights);
     CHECK(again.longer_stages == LongerStages::last);
+    CHECK(again.admission == Admission::whole);
     CHECK(again.vendor == "AMD");
     CHECK_NOTHROW(check_engine_vendor(again, "AMD", "--engine"));
     CHECK_THROWS_WITH(check_engine_vendor(again, "NVIDIA", "--engine"), contains("devices of AMD alone"));

@@ -29,6 +29,8 @@ TEST_CASE("fleet: whatever fails and drains, every token comes out once, every b
     setup.replicas = 2 + random.below(4);
     if (random.below(2) == 0) setup.prefill_replicas = 1 + random.below(setup.replicas - 1);
     setup.concurrency = 1 + random.below(60);
+    if (seed % 3 == 0) setup.limits.admission = Admission::whole;
+    if (seed % 2 == 0) setup.limits.hand_over = HandOver::cache_alone;
     setup.outages = {.mtbf = 20 * s, .repair = 3 * s, .drained_for = 2 * s, .seed = seed};
     setup.outages.drains = {{1 * s, 0}, {4 * s, 1}};
     SyntheticSource source({.process = ArrivalProcess::closed,

@@ -46,6 +46,7 @@ TEST_CASE("serve: every token asked for comes out, every block comes back and Li
     if (setup.replicas > 1 && random.below(3) == 0) setup.prefill_replicas = 1 + random.below(setup.replicas - 1);
     setup.router = random.below(2) == 0 ? Router::round_robin : Router::least_loaded;
     setup.concurrency = 1 + random.below(200);
+    if (seed % 3 == 0) setup.limits.admission = Admission::whole;
     SyntheticWorkload workload{.process = ArrivalProcess::closed,
                                .prompt = length("lognormal:80,1"),
                                .output = length("uniform:1-120"),
@@ -71,6 +72,7 @@ TEST_CASE("serve: every token asked for comes out, every block comes back and Li
     check_conserved(out, 700);
     CHECK(bad == 0);
     CHECK(all.size() == 700);
+    if (setup.limits.admission == Admission::whole) CHECK(out.whole.counters.preemptions == 0);
     CHECK(out.itl.count > 0);
 }
 
@@ -89,6 +91,25 @@ TEST_CASE("serve: preempted sequences are computed again and lose no token") {
     CHECK(out.whole.counters.preemptions > 50);
     CHECK(out.whole.counters.prompt_tokens ==
           300 * 60 + out.whole.counters.recomputed_tokens + out.whole.counters.preemptions);
+}
+
+TEST_CASE("serve: where requests are admitted whole as many run as the cache has room for to their ends") {
+    ServingSetup setup;
+    setup.limits.admission = Admission::whole;
+    setup.limits.max_batch = 16;
+    setup.limits.blocks = 40;  // 640 tokens: four times the 160 that a request asks for
+    setup.concurrency = 16;
+    SyntheticSource source({.process = ArrivalProcess::closed,
+                            .prompt = length("60"),
+                            .output = length("100"),
+                            .requests = 300,
+                            .longest = 400});
+    ServingOutcome const out = simulate_serving(setup, FixedService(10 * ms), source);
+    check_conserved(out, 300);
+    CHECK(out.whole.counters.preemptions == 0);
+    CHECK(out.most_batch == 4);
+    CHECK(out.whole.counters.prompt_tokens == 300 * 60);
+    CHECK(out.short_of_cache);
 }
 
 TEST_CASE("serve: the same seed gives the same outcome to the bit, another seed another one") {
