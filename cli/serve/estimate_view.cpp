@@ -122,14 +122,16 @@ std::string serve_estimate_text(ServeEstimateReport const& report) {
     std::string out = fmt::format("{} on {}: a replica of {} ({})\nrequests of {:g} tokens in, {:g} out\n\n",
                                   named(what.model), what.cluster.name, what.plan.accelerators(),
                                   serving_plan_text(what), report.request.prompt, report.request.output);
-    out += aligned_pairs({{"memory of a GPU", fmt::format("{} of {}: weights {}, activations {}, overhead {}, cache {}",
-                                                          human(m.usable), human(m.capacity), human(m.weights),
-                                                          human(m.activations), human(m.overhead), human(m.cache))},
-                          {"cache", cache_text(report)},
-                          {"largest batch", fmt::format("{:g} requests of {:g} tokens", report.largest,
-                                                        report.request.prompt + report.request.output)},
-                          {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)},
-                          {"80 % of runs", serving_interval_text(what)}}) +
+    std::string const states = m.state_pool > Bytes{} ? fmt::format("states {}, ", human(m.state_pool)) : "";
+    out += aligned_pairs(
+               {{"memory of a GPU", fmt::format("{} of {}: weights {}, activations {}, overhead {}, {}cache {}",
+                                                human(m.usable), human(m.capacity), human(m.weights),
+                                                human(m.activations), human(m.overhead), states, human(m.cache))},
+                {"cache", cache_text(report)},
+                {"largest batch", fmt::format("{:g} requests of {:g} tokens", report.largest,
+                                              report.request.prompt + report.request.output)},
+                {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)},
+                {"80 % of runs", serving_interval_text(what)}}) +
            "\n";
     if (std::string const line = quality_line(what.plan); !line.empty()) out += wrapped(line, "  ") + "\n";
     out += serve_estimate_table(report).text();

@@ -23,6 +23,7 @@ using Lines = std::vector<std::pair<std::string, std::string>>;
 std::vector<std::pair<char const*, Bytes>> parts_of(ServingMisfit const& m) {
     std::vector<std::pair<char const*, Bytes>> parts{
         {"weights", m.memory.weights}, {"activations", m.memory.activations}, {"overhead", m.memory.overhead}};
+    if (m.memory.state_pool > Bytes{}) parts.emplace_back("states", m.memory.state_pool);
     if (m.adapters > Bytes{}) parts.emplace_back("adapters", m.adapters);
     parts.emplace_back("request_cache", m.cache);
     return parts;

@@ -80,7 +80,7 @@ double CacheShape::own(double tokens, double shared) const {
 
 double CacheShape::copied(double tokens) const {
     double const window = std::min(tokens, static_cast<double>(window_blocks * block_tokens));
-    return static_cast<double>(state_blocks * block_tokens) / static_cast<double>(groups()) +
+    return static_cast<double>(state_blocks * block_tokens) / static_cast<double>(groups()) + apart_tokens +
            (1 - window_share) * tokens + window_share * window;
 }
 

@@ -22,6 +22,7 @@ struct CacheShape {
     /// than the layers fill them (padding), or fewer (a pool for windows that is not asked for). 0: as many.
     std::int64_t memory_groups = 0;
     double window_share = 0;  ///< of a token's bytes, in layers whose window leaves it behind
+    double apart_tokens = 0;  ///< that states in a pool of their own are worth, of a sequence; they take no blocks
 
     [[nodiscard]] std::int64_t groups() const {
         return memory_groups > 0 ? memory_groups : whole_groups + window_groups;

@@ -182,6 +182,21 @@ Bytes activations_of(ServingCase const& what) {
            units::B;
 }
 
+bool has_state_pool(ServingCase const& what, ServingMemory const& memory) {
+    return what.engine.window_cache == WindowCache::pools && memory.state > Bytes{};
+}
+
+/// Takes the pool of states out of what is left for the cache.
+void take_states_apart(ServingMemory& memory) {
+    constexpr double states_to_cache = 0.9;
+    constexpr double claimed_states = 3;  // its own, one found in the prefix cache, one to be kept there
+    double const share = states_to_cache / (1 + states_to_cache);
+    double const states = std::floor(std::max(0.0, share * memory.cache / memory.state));
+    memory.state_pool = states * memory.state;
+    memory.state_places = static_cast<std::int64_t>(states / claimed_states);
+    if (memory.state_places > 0) memory.cache -= memory.state_pool;
+}
+
 /// Of a rank of one stage.
 ServingMemory stage_memory(ServingCase const& what, Stage const& stage) {
     ServingMemory memory;
@@ -204,6 +219,7 @@ ServingMemory serving_memory(ServingCase const& what) {
         memory.activations = activations;
         memory.usable = usable_memory(what.engine, plan, memory.capacity, memory.weights, activations, memory.overhead);
         memory.cache = memory.usable - memory.fixed();
+        if (has_state_pool(what, memory)) take_states_apart(memory);
         if (!fullest || is_fuller(memory, *fullest)) fullest = memory;
     }
     ServingMemory& memory = *fullest;
@@ -212,7 +228,11 @@ ServingMemory serving_memory(ServingCase const& what) {
     if (block_of_all <= Bytes{}) return memory;
     memory.cache_tokens =
         std::floor(std::max(0.0, memory.cache / block_of_all)) * static_cast<double>(plan.block_tokens);
-    // States are kept in blocks of the cache, as vLLM does.
+    if (has_state_pool(what, memory)) {
+        memory.shape.apart_tokens = memory.state / memory.cache_per_token;
+        if (memory.state_places == 0) memory.cache_tokens = 0;
+        return memory;
+    }
     Bytes const block = block_of_all / static_cast<double>(memory.shape.groups());
     memory.shape.state_blocks = static_cast<std::int64_t>(std::ceil(memory.state / block));
     return memory;
@@ -222,8 +242,9 @@ double largest_batch(ServingCase const& what, ServingMemory const& memory, doubl
     double const block = static_cast<double>(what.plan.block_tokens);
     double const each = memory.shape.own(std::ceil(std::max(1.0, context) / block) * block, shared);
     double const left = std::max(0.0, memory.cache_tokens - memory.prefix_tokens(shared));
-    return std::min(static_cast<double>(what.plan.max_batch),
-                    std::floor(left / each) * static_cast<double>(what.plan.attention_dp));
+    double sequences = std::floor(left / each);  // of a group
+    if (memory.state_places > 0) sequences = std::min(sequences, static_cast<double>(memory.state_places));
+    return std::min(static_cast<double>(what.plan.max_batch), sequences * static_cast<double>(what.plan.attention_dp));
 }
 
 }  // namespace sextant

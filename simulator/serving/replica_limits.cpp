@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -52,6 +53,7 @@ ReplicaLimits replica_limits(ServingCase const& what, ServingMemory const& memor
     limits.scheduler = scheduler_of(what.engine);
     limits.max_batch = plan.max_batch;
     limits.groups = plan.attention_dp;
+    if (memory.state_places > 0) limits.max_batch = std::min(limits.max_batch, memory.state_places * limits.groups);
     limits.max_batched_tokens = plan.max_batched_tokens;
     limits.shape = memory.shape;
     limits.blocks = limits.shape.groups() * (static_cast<std::int64_t>(memory.cache_tokens) / plan.block_tokens);

@@ -627,6 +627,29 @@ TEST_CASE("serving: experts' scale stretches what they multiply, not the time of
     CHECK(thrice(decodes(1, 100)).gemm < 1.5 * once(decodes(1, 100)).gemm);
 }
 
+TEST_CASE("serving memory: SGLang keeps the states of recurrent layers in a pool of 0.9 of what its cache has") {
+    ServingCase what = served("qwen3-next-80b-a3b", "h100-sxm", {.tp = 4});
+    what.plan.max_batch = 100'000;
+    what.engine = find_engine("sglang", "test");
+    ServingMemory const apart = serving_memory(what);
+    what.engine.window_cache = WindowCache::window;
+    ServingMemory const together = serving_memory(what);
+    CHECK(apart.state == together.state);
+    CHECK((apart.cache + apart.state_pool).base() == Approx(together.cache.base()));
+    CHECK(apart.state_pool / apart.cache == Approx(0.9).epsilon(0.01));
+    CHECK(apart.shape.state_blocks == 0);
+    CHECK(apart.shape.copied(0) * apart.cache_per_token == apart.state);
+    CHECK(apart.longest() == Approx(apart.cache_tokens));
+    what.engine.window_cache = WindowCache::pools;
+    // Long requests are limited by the cache, short ones by a third of the states.
+    CHECK(largest_batch(what, apart, 30000) == std::floor(apart.cache_tokens / 30000));
+    CHECK(largest_batch(what, apart, 100) == std::floor(std::round(apart.state_pool / apart.state) / 3));
+    CHECK(largest_batch(what, together, 30000) > 1.7 * largest_batch(what, apart, 30000));
+    // Where nothing is recurrent there is no such pool.
+    what.model = find_model("llama-3.1-8b");
+    CHECK(serving_memory(what).state_pool == Bytes{});
+}
+
 TEST_CASE("serving: a checkpoint of gpt-oss in four bits keeps attention in two bytes") {
     ServingCase const kept = served("gpt-oss-120b", "h200-sxm", {.weights = "int4-weights"});
     CHECK(kept.model.only_experts_narrow);
