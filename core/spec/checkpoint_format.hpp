@@ -2,11 +2,19 @@
 
 #include "core/spec/serving_plan.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace sextant {
+
+/// What a quantised checkpoint leaves in two bytes beside embeddings, norms and the output matrix.
+enum class Exclusions : std::uint8_t {
+    as_config,        ///< what its config says (`ModelSpec::only_experts_narrow`), or nothing
+    all_but_experts,  ///< attention, and what lies beside the routed experts
+    unknown           ///< its format is known by its name alone
+};
 
 /// How a checkpoint stores its matrices and wants its cache, as `quantization_config` of its config.json says (or
 /// ModelOpt's `hf_quant_config.json` beside it, see `with_quantisation`).
@@ -16,6 +24,7 @@ struct CheckpointFormat {
     std::string unknown;     ///< why `weights` is not known, a clause: "its quant_method 'aqlm' is not known"
     std::int64_t group = 0;  ///< values of int4 weights for one scale; 0: not stated
     std::optional<CacheFormat> cache{};  ///< where the config states one that is known
+    Exclusions exclusions = Exclusions::as_config;
 };
 
 /// How its weights are stored, as `scale_bytes_per_value` has it: "mxfp4" where the method is that, "int4-weights/32"

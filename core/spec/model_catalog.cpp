@@ -209,6 +209,8 @@ StoredModel find_stored_model(std::string_view name_or_path) {
     StoredModel stored =
         preset != nullptr && wanted.changes.empty() ? read_preset(*preset) : stored_model_of(changed_config(wanted));
     if (preset != nullptr) stored.checkpoint = checkpoint_called(wanted.name, std::move(stored.checkpoint));
+    if (stored.checkpoint.exclusions == Exclusions::all_but_experts)
+        stored.model.only_experts_narrow = stored.model.moe.has_value();
     return stored;
 }
 

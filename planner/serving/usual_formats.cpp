@@ -42,6 +42,12 @@ UsualWeights usual_weights(CheckpointFormat const& checkpoint, AcceleratorProfil
         return out;
     }
     if (!run.note.empty()) run.note = fmt::format("the checkpoint is in {}: {}", checkpoint.weights, run.note);
+    if (checkpoint.exclusions == Exclusions::unknown) {
+        if (!run.note.empty()) run.note += "; ";
+        run.note +=
+            "the format is known by the checkpoint's name alone: what it leaves in two bytes, and the format of its "
+            "cache, are not (the path of its config.json says both)";
+    }
     UsualWeights own{.weights = std::move(run.weights),
                      .from = FormatOrigin::checkpoint,
                      .note = std::move(run.note),

@@ -87,3 +87,12 @@ TEST_CASE("chosen_weights: a format that was asked for runs as a checkpoint in i
     CHECK(usual(stored("fp4"), "b200-sxm").stored.empty());
     CHECK(usual(stored("fp8"), "h100-sxm").released);
 }
+
+TEST_CASE("usual_weights: a checkpoint that is known by its name alone says what is not known") {
+    CheckpointFormat named = stored("fp8");
+    CHECK(usual(named, "h100-sxm", "vllm").note.empty());
+    named.exclusions = Exclusions::unknown;
+    CHECK_THAT(usual(named, "h100-sxm", "vllm").note, contains("what it leaves in two bytes"));
+    CHECK_THAT(usual(named, "a100-sxm-80gb", "vllm").note,
+               contains("fp8 weights widened") && contains("; the format is known by the checkpoint's name alone"));
+}

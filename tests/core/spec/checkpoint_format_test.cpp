@@ -215,7 +215,32 @@ TEST_CASE("checkpoint format: the word in a model's name is its checkpoint's for
     CHECK(weights("deepseek-ai/DeepSeek-V3-FP8") == "fp8-block");
     CHECK(find_stored_model("unsloth/DeepSeek-R1-BF16").checkpoint.method.empty());
     CHECK(find_stored_model("meta-llama/Llama-3.1-8B").checkpoint.method.empty());
+    // Qwen's own have scales in blocks, those of others of its models need not.
+    CHECK(weights("Qwen/Qwen3-32B-FP8") == "fp8-block");
+    CHECK(weights("Qwen/Qwen3-Next-80B-A3B-Instruct-FP8") == "fp8-block");
+    CHECK(weights("RedHatAI/Qwen3-32B-FP8-dynamic") == "fp8");
     // A format that has no model here is said, not guessed.
     CHECK(weights("TheBloke/Llama-2-70B-GGUF").empty());
     CHECK_THAT(find_stored_model("TheBloke/Llama-2-70B-GGUF").checkpoint.unknown, contains("gguf"));
+}
+
+TEST_CASE("checkpoint format: by name it is known of some what they leave in two bytes, and said of the others") {
+    for (char const* const name : {"nvidia/DeepSeek-R1-0528-FP4", "nvidia/DeepSeek-V3-0324-NVFP4",
+                                   "moonshotai/Kimi-K2-Thinking", "Kimi-K2-Thinking:num_hidden_layers=8"}) {
+        CAPTURE(name);
+        CHECK(find_stored_model(name).checkpoint.exclusions == Exclusions::all_but_experts);
+        CHECK(find_stored_model(name).model.only_experts_narrow);
+    }
+    for (char const* const name : {"nvidia/DeepSeek-R1-0528-FP4-v2", "someone/DeepSeek-R1-FP4",
+                                   "nvidia/Llama-3.1-405B-Instruct-FP4", "meta-llama/Meta-Llama-3.1-405B-FP8"}) {
+        CAPTURE(name);
+        CHECK(find_stored_model(name).checkpoint.exclusions == Exclusions::unknown);
+        CHECK_FALSE(find_stored_model(name).model.only_experts_narrow);
+    }
+    for (char const* const name : {"Qwen/Qwen3-32B-AWQ", "Qwen/Qwen3-32B-FP8", "deepseek-ai/DeepSeek-V3-FP8",
+                                   "deepseek-v3", "openai/gpt-oss-120b"}) {
+        CAPTURE(name);
+        CHECK(find_stored_model(name).checkpoint.exclusions == Exclusions::as_config);
+    }
+    CHECK(find_stored_model("openai/gpt-oss-120b").model.only_experts_narrow);
 }
