@@ -37,11 +37,8 @@ void Fleet::start_touched(Seconds now, EventQueue& events) {
     for (std::size_t i = 0; i < touched_.size(); ++i) {  // what is let go touches others
         std::size_t const replica = touched_[i];
         start(replica, now, events);
-        for (FetchedCache const& cache : replicas_[replica].take_fetched()) {
-            auto const from = static_cast<std::size_t>(cache.from);
-            change(from).let_go(cache.number);
-            relieved_.push_back(from);
-        }
+        for (FetchedCache const& cache : replicas_[replica].take_fetched())
+            let_go(static_cast<std::size_t>(cache.from), cache.number);
     }
     touched_.clear();
 }

@@ -52,6 +52,11 @@ public:
     }
     /// Replicas that were changed begin what they can begin, and those whose caches are taken over have room again.
     void start_touched(Seconds now, EventQueue& events);
+    /// The cache of a request is taken over from a replica, or lost on its way.
+    void let_go(std::size_t from, std::int64_t number) {
+        change(from).let_go(number);
+        relieved_.push_back(from);
+    }
     /// Those that have let caches go since the last call.
     [[nodiscard]] std::vector<std::size_t> take_relieved() { return std::exchange(relieved_, {}); }
 

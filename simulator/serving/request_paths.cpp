@@ -96,7 +96,7 @@ void RequestPaths::arrived_cache(std::int32_t number) {
         return;
     }
     if (there) fleet_.change(to).expect_no_more();
-    if (left) fleet_.change(from).let_go(sent.request.number);
+    if (left) fleet_.let_go(from, sent.request.number);
     again({sent.request});
 }
 
