@@ -171,6 +171,26 @@ std::vector<double> constants_on(AcceleratorProfile const& accelerator, KernelFi
     return out;
 }
 
+namespace {
+
+/// Share of the time of a few queries after a past that is left where the keys are split over the multiprocessors that
+/// have no block, without what puts the parts together; 1 where there are none. No row says which kernels do it:
+/// FlashAttention-3 and FlashInfer do, FlashAttention-2 for single queries alone.
+double share_with_keys_split(Attention const& shape, KernelRates const& rates, std::span<double const> constants,
+                             PrefillUse const& use) {
+    constexpr std::int64_t tile = 128;
+    std::int64_t const blocks = shape.batch * shape.heads * ((shape.queries + tile - 1) / tile);
+    std::int64_t const parts = std::min(static_cast<std::int64_t>(rates.processors) / blocks, shape.past / tile);
+    if (parts < 2) return 1;
+    Attention part = shape;
+    part.batch *= parts;
+    part.past = shape.past / parts;
+    part.keys = part.past + shape.queries;
+    return std::min(1.0, prefill_model(part, rates, constants, use) / prefill_model(shape, rates, constants, use));
+}
+
+}  // namespace
+
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use) {
     KernelChoice choice = choose_kernel(accelerator, KernelKind::prefill, variant);
@@ -195,6 +215,7 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
         out.support = KernelSupport::extended;
         out.factors = choice.fit->outside;
     }
+    out.factors.low *= share_with_keys_split(shape, rates, choice.constants(), scaled);
     // A class's kernels with a cache in fp8 multiply in it, whatever the queries come in; those of a device's own fit
     // are held to the peak that their rows were.
     bool const is_fp8 = variant.starts_with("fp8/") || (choice.of_class() && variant.ends_with("/fp8"));

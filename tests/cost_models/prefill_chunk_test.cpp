@@ -67,6 +67,24 @@ TEST_CASE("prefill_model: a chunk of few queries is multiplied at no more than t
     }
 }
 
+TEST_CASE("estimate_prefill: after a long past a few queries may take as little as kernels that split the keys") {
+    for (char const* const name : {"h100-sxm", "a100-sxm-80gb", "mi300x"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        auto const least = [&](std::int64_t past, std::int64_t queries, std::int64_t heads) {
+            Attention chunk = chunk_after(past, queries);
+            chunk.heads = heads;
+            chunk.kv_heads = 1;
+            return estimate_prefill(chunk, "bf16/bf16", device, {}).factors.low;
+        };
+        CAPTURE(name);
+        double const whole = least(65536, 2048, 64);  // as many blocks as there is room for, and more
+        CHECK(least(65536, 64, 8) < 0.2 * whole);
+        CHECK(least(65536, 64, 8) > 0.02 * whole);
+        CHECK(least(65536, 128, 8) <= least(65536, 1024, 8));
+        CHECK(least(0, 64, 8) >= whole);
+    }
+}
+
 TEST_CASE("prefill_model: a mask makes no length of sequence slower") {
     for (std::int64_t length = 16; length <= 1024; length += 16) {
         Attention masked = chunk_after(0, length, 16);
