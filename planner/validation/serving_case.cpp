@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "core/words.hpp"
 #include "cost_models/serving/memory_share.hpp"
+#include "cost_models/serving/prompt_mix.hpp"
 #include "planner/validation/row_words.hpp"
 #include "planner/validation/served_loop.hpp"
 #include "planner/validation/serving_figures.hpp"
