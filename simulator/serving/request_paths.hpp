@@ -44,7 +44,8 @@ private:
         return static_cast<std::int32_t>(place.replica * groups_ + place.group);
     }
 
-    std::int64_t groups_;  ///< of attention data parallelism, of a replica
+    std::int64_t groups_;              ///< of attention data parallelism, of a replica
+    std::vector<std::int64_t> turns_;  ///< caches that each replica was sent
     ServiceModel const& service_;
     Fleet& fleet_;
     EventQueue& events_;
