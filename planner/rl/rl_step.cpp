@@ -30,11 +30,19 @@ RolloutPrompt prompt_of(RlQuestion const& q) {
     return {.tokens = q.prompt_tokens, .fresh = std::max(1.0, q.prompt_tokens / static_cast<double>(q.group))};
 }
 
-RolloutFleet fleet_of(RlStep const& step, RlQuestion const& q, IterationModel const& model, double cache_tokens) {
+/// Of a replica that holds so much.
+RolloutLimits rollout_limits(ServingPlan const& plan, ServingMemory const& memory) {
+    RolloutLimits limits{.sequences = plan.max_batch,
+                         .cache_tokens = memory.cache_tokens * static_cast<double>(plan.attention_dp)};
+    if (memory.state_places > 0) limits.sequences = std::min(limits.sequences, memory.state_places * plan.attention_dp);
+    return limits;
+}
+
+RolloutFleet fleet_of(RlStep const& step, RlQuestion const& q, IterationModel const& model, RolloutLimits limits) {
     return {.model = model,
             .replicas = step.replicas,
             .prompt = prompt_of(q),
-            .limits = {.sequences = step.engine.max_batch, .cache_tokens = cache_tokens},
+            .limits = limits,
             .slowdown = q.overheads.generation};
 }
 
@@ -178,7 +186,7 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
     ServingMemory const memory = serving_memory(what);
     double const longest =
         question_.prompt_tokens + static_cast<double>(*std::max_element(lengths_.begin(), lengths_.end()));
-    double const cache = memory.cache_tokens * static_cast<double>(what.plan.attention_dp);
+    RolloutLimits const limits = rollout_limits(what.plan, memory);
     if (memory.longest() < longest) {
         Bytes const needed = memory.fixed() + memory.cache_of(longest);
         step.reason =
@@ -186,11 +194,12 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
                         human(std::max(Bytes{}, memory.usable)), taken > Bytes{} ? " beside the training state" : "");
         return false;
     }
-    step.memory.push_back({.role = "engine",
-                           .needed = memory.fixed(),
-                           .usable = memory.usable,
-                           .remark = fmt::format("leaves a cache of {} tokens a replica", human_count(cache))});
-    RolloutFleet const fleet = fleet_of(step, question_, engine.model, cache);
+    step.memory.push_back(
+        {.role = "engine",
+         .needed = memory.fixed(),
+         .usable = memory.usable,
+         .remark = fmt::format("leaves a cache of {} tokens a replica", human_count(limits.cache_tokens))});
+    RolloutFleet const fleet = fleet_of(step, question_, engine.model, limits);
     step.generation = generate_batch(fleet, lengths_);
     step.phases.generation = step.generation.time;
     if (step.mode != RlMode::asynchronous) return true;
