@@ -215,3 +215,41 @@ TEST_CASE("caches: two senders of one receiver share its link, and no token is l
     // 100 MB each over 10 GB/s: four hundred cannot take less than four seconds through the receiver's link.
     CHECK(fair.whole.at > 4 * s);
 }
+
+namespace {
+
+/// Remembers from where and to where caches go.
+class WatchedService : public FixedService {
+public:
+    using FixedService::FixedService;
+    [[nodiscard]] CacheTransfer transfer(double tokens, CachePlace from, CachePlace to) const override {
+        ++sent[from.group];
+        ++received[to.group];
+        return FixedService::transfer(tokens, from, to);
+    }
+    mutable std::map<std::int64_t, int> sent, received;
+};
+
+}  // namespace
+
+TEST_CASE("caches: groups that process prompts send them, and those of the receiver take turns") {
+    ServingSetup setup;
+    setup.replicas = 3;
+    setup.prefill_replicas = 2;
+    setup.limits.groups = 4;
+    setup.limits.blocks = 1 << 12;
+    setup.concurrency = 16;
+    SyntheticSource source({.process = ArrivalProcess::closed,
+                            .prompt = length_distribution_from("100", "test"),
+                            .output = length_distribution_from("5", "test"),
+                            .requests = 400,
+                            .longest = 400});
+    WatchedService const service(10 * ms, 0.1 * ms);
+    CHECK(simulate_serving(setup, service, source).whole.transfers == 400);
+    REQUIRE(service.sent.size() == 4);
+    REQUIRE(service.received.size() == 4);
+    for (std::int64_t group = 0; group < 4; ++group) {
+        CHECK(service.sent.at(group) > 40);
+        CHECK(service.received.at(group) == 100);
+    }
+}
