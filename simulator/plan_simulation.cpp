@@ -3,10 +3,13 @@
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "core/spec/working_format.hpp"
+#include "cost_models/fsdp_memory.hpp"
 #include "simulator/engine/worker.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <optional>
 
@@ -64,6 +67,19 @@ void repeat(ClosedForm& form, ParallelPlan const& plan, SimulationRequest const&
     if (!result.finished()) result.repetitions.clear();
 }
 
+/// Layers that ZeRO 3 gathers ahead of the one at work beyond the one that the footprint counts.
+Bytes gathered_further(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
+                       double layers_of_chunk, std::int64_t prefetch) {
+    double const further = std::min(static_cast<double>(prefetch), layers_of_chunk - 1) - 1;
+    if (plan.zero < 3 || plan.dp * plan.cp == 1 || further <= 0) return {};
+    // At a loss the footprint counts one layer, or, in units that are gathered whole, the ends.
+    Bytes const layer = shards_units(plan, framework)
+                            ? working_bytes(plan.precision) * load.largest_layer.total() * units::B +
+                                  frozen_bytes(load.frozen_layer, plan)
+                            : gathered_layers(load, plan, framework).at_loss;
+    return further * layer;
+}
+
 bool is_set(std::atomic<bool> const* stop) { return stop != nullptr && stop->load(); }
 
 }  // namespace
@@ -98,7 +114,7 @@ PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, Simulat
     return result;
 }
 
-MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph const& graph) {
+MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph const& graph, std::int64_t prefetch) {
     PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
     StepProgram const program = build_step_program(form, plan);
     bool const offloads = offloads_activations(plan);
@@ -136,7 +152,11 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             again.push_back(layer_at_work(load, framework));
             load.waits = Switch::on;
             halved.push_back(layer_at_work(load, framework));
+            double const layers_of_chunk = std::ceil(load.layers / static_cast<double>(plan.vpp));
+            Bytes const further = gathered_further(load, resident, framework, layers_of_chunk, prefetch);
             gathered.push_back(gathered_layers(load, resident, framework));
+            gathered.back().at_loss += further;
+            gathered.back().in_backward += further;
         }
     MemoryInput input;
     for (SimulatedRank const& rank : graph.ranks) {

@@ -42,6 +42,13 @@ bool breaks_symmetry(SimulationRequest const& request);
 PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, SimulationRequest const& request);
 
 /// What the stages of a plan hold in memory: fixed bytes of every simulated rank of the graph, activations per chunk.
-MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph const& graph);
+/// Of the plan's schedule it takes where the chunks lie, not their order.
+/// @param prefetch layers whose weights ZeRO 3 gathers ahead
+MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph const& graph, std::int64_t prefetch = 1);
+
+/// What the framework reserves of what each simulated rank has allocated at its peak, as a factor.
+/// @param schedule that was simulated, in place of the plan's own; null: that
+std::vector<double> reserved_factors(ClosedForm& form, ParallelPlan const& plan, TaskGraph const& graph,
+                                     std::vector<MemoryTimeline> const& memory, PipelineSchedule const* schedule);
 
 }  // namespace sextant

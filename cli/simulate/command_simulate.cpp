@@ -152,7 +152,8 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     }
     report.analysis = analyse(run.graph, run.simulation.times);
     report.path = critical_path(run.graph, run.simulation.times);
-    report.memory = memory_timelines(run.graph, run.simulation.times, memory_input(form, plan, run.graph));
+    report.memory =
+        memory_timelines(run.graph, run.simulation.times, memory_input(form, plan, run.graph, request.graph.prefetch));
     report.usable_memory = subject.limit.usable;
     std::vector<StageMemory> const stages = memory_by_stage(form, plan);
     for (SimulatedRank const& rank : run.graph.ranks) {

@@ -133,6 +133,8 @@ SimulationRequest simulation_request(SimulateOptions const& o, ParallelPlan cons
     bool const network_matters = !o.degraded.empty() || !o.failed.empty() || o.other_traffic > 0;
     if (network_matters && request.engine.network == NetworkMode::ideal)
         throw InputError("--network: ideal knows no links (degraded and failed links and other traffic need fair)");
+    if (o.prefetch != SimulateOptions{}.prefetch && plan.zero < 3)
+        throw InputError("--prefetch: {} (only ZeRO 3 gathers weights layer by layer: --zero 3)", o.prefetch);
     if (o.repetitions > 1 && o.jitter == 0)
         throw InputError("--repeat: {} runs would all be the same (it needs --jitter)", o.repetitions);
     request.repetitions = o.repetitions;

@@ -207,6 +207,7 @@ TEST_CASE("simulate: bad input is refused with the option and the reason") {
                           {{"--other-traffic", "0.2", "--network", "ideal"}, "ideal"},
                           {{"--steps", "0"}, "--steps"},
                           {{"--prefetch", "-1"}, "--prefetch"},
+                          {{"--prefetch", "2"}, "only ZeRO 3"},
                           {{"--time-limit", "3 GB"}, "--time-limit"},
                           {{"--width", "3"}, "--width"},
                           {{"--fold", "--unfold"}, "--unfold"},

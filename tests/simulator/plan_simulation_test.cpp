@@ -285,6 +285,33 @@ TEST_CASE("simulation: memory over time peaks where the footprint says of chunks
     CHECK(quick.peak() == std::max(stages[0].reserved(), stages[1].reserved()));
 }
 
+TEST_CASE("simulation: layers that are gathered ahead are in memory, as many as a chunk has at most", "[INV-34]") {
+    ModelSpec const model = llama(2048, 16, 8, 8, 5504);
+    FrameworkProfile const framework = find_framework(GENERATE("fsdp", "torchtitan", "megatron"), "test");
+    ClusterSpec const machine = find_cluster("h100-sxm", "test");
+    ParallelPlan plan{.dp = 16, .zero = 3};
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 16}, machine, framework, Precision::bf16);
+    TaskGraph const graph = build_task_graph(form, plan, {.granularity = Granularity::layer});
+    TaskTimes const times = walk_graph(graph);
+    auto const peak = [&](std::int64_t prefetch) {
+        return memory_timelines(graph, times, memory_input(form, plan, graph, prefetch)).front().peak;
+    };
+    StageLoad const load = form.assemble(form.price_shape(plan), plan).stages.front().load;
+    Bytes const layer = 2 * load.largest_layer.total() * units::B;
+    CAPTURE(framework.name, peak(1).base(), peak(2).base());
+    CHECK(peak(0) == peak(1));
+    CHECK((peak(2) - peak(1)).base() == Approx(layer.base()).epsilon(0.01));
+    CHECK((peak(7) - peak(1)).base() == Approx(6 * layer.base()).epsilon(0.01));
+    CHECK(peak(8) == peak(7));
+    CHECK(peak(1000) == peak(7));
+    plan.zero = 2;
+    TaskGraph const whole = build_task_graph(form, plan, {.granularity = Granularity::layer});
+    auto const peak_of_whole = [&](std::int64_t prefetch) {
+        return memory_timelines(whole, walk_graph(whole), memory_input(form, plan, whole, prefetch)).front().peak;
+    };
+    CHECK(peak_of_whole(7) == peak_of_whole(1));
+}
+
 TEST_CASE("simulation: updated weights are gathered when activations are gone", "[INV-34]") {
     ModelSpec const model = llama(2048, 16, 8, 32, 5504);
     FrameworkProfile const framework = find_framework("nanotron", "test");
