@@ -165,6 +165,8 @@ std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes c
             hold(back.start, back.end, split ? needs.offloaded + needs.waiting : needs.passing);
             hold(pass.forward.start, pass.forward.end, needs.forward);
             hold(pass.backward.start, pass.backward.end, split ? needs.input_half : needs.backward);
+            if (!pass.backward.empty()) hold(pass.forward.end, pass.backward.start, needs.logits);
+            if (split) hold(pass.backward.end, pass.weight.end, needs.gradients);
         });
         if (!input.updating.empty())
             passes.visit_updates(rank, [&](double start, double end) { hold(start, end, input.updating[rank]); });

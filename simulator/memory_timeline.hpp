@@ -16,6 +16,8 @@ struct StageActivations {
     Bytes passing{};     ///< and what of that is on the device while a pass runs
     Bytes input_half{};  ///< on top while the input half of a split backward runs
     Bytes waiting{};     ///< from its start to the end of the weight half: what was run again
+    Bytes logits{};      ///< from the end of a forward to the start of its backward
+    Bytes gradients{};   ///< of logits, from the end of an input half to the end of the weight half
 };
 
 /// What a simulated step needs in memory.
@@ -40,8 +42,8 @@ struct MemoryTimeline {
 /// Memory over time of every simulated rank, from what `times` says. A stage's activations come with the start of the
 /// first forward task of a (rank, stage, microbatch) on the compute stream and go with the end of its last backward
 /// task, of the weight half where the backward is split; without a backward they go with the forward. Offloaded ones
-/// are there while passes run, and from the input half to the weight half whole. What ends at an instant is gone before
-/// what starts then comes.
+/// are there while passes run, and from the input half to the weight half whole. Logits wait from a forward to its
+/// backward. What ends at an instant is gone before what starts then comes.
 /// @pre `fixed` (and `updating`, unless it is empty) has every rank, `stages` every stage.
 std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes const& times, MemoryInput const& input);
 

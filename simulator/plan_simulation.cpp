@@ -6,6 +6,7 @@
 #include "core/spec/working_format.hpp"
 #include "cost_models/fsdp_memory.hpp"
 #include "simulator/engine/worker.hpp"
+#include "simulator/held_passes.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -128,13 +129,11 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
     std::vector<Bytes> updating;
     std::vector<Bytes> passing;  // of what is offloaded
     std::vector<Bytes> at_loss;
-    std::vector<Bytes> others;  // logits of others than the microbatch at work
-    std::vector<Bytes> again;   // a layer that is run again, and gradients
-    std::vector<Bytes> halved;  // the same where all that is run again waits for the weight half
+    std::vector<Bytes> logits;     // of a microbatch that waits for its backward
+    std::vector<Bytes> gradients;  // of logits, of one that waits for its weight half
+    std::vector<Bytes> again;      // a layer that is run again, and gradients
+    std::vector<Bytes> halved;     // the same where all that is run again waits for the weight half
     std::vector<GatheredLayers> gathered;
-    bool const trains = std::any_of(graph.tasks.begin(), graph.tasks.end(), [](Task const& task) {
-        return task.pass == TaskPass::backward || task.pass == TaskPass::backward_input;
-    });
     FrameworkMemory const& framework = form.framework().memory;
     for (StageCost const& run : pipeline.stages)
         for (std::int64_t i = 0; i < run.count; ++i) {
@@ -147,8 +146,10 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             updating.push_back(std::max(Bytes{}, closing_buffers(load, resident, framework)));
             passing.push_back(layers_in_transfer(load));
             at_loss.push_back(logits_at_loss(load, resident, framework));
-            others.push_back(
-                other_logits(load, plan, framework, trains && holds_all_logits(plan) ? load.microbatches - 1 : 0));
+            load.postponed_logits = 0;
+            logits.push_back(other_logits(load, plan, framework, 1));
+            load.postponed_logits = 1;
+            gradients.push_back(other_logits(load, plan, framework, 0));
             again.push_back(layer_at_work(load, framework));
             load.waits = Switch::on;
             halved.push_back(layer_at_work(load, framework));
@@ -178,16 +179,15 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
         std::size_t const rank = rank_of(c);
         double const share = kept_by_rank[rank] > Bytes{} ? program.kept(c) / kept_by_rank[rank] : 0;
         bool const head = c + 1 == program.chunks.size();
-        Bytes const beside = head ? others[rank] : Bytes{};
-        Bytes const forward = beside + (head ? at_loss[rank] : Bytes{}) + gathered[rank].at_loss;
-        auto const backward = [&](Bytes layer) {
-            return std::max(forward, beside + layer + gathered[rank].in_backward);
-        };
+        Bytes const forward = (head ? at_loss[rank] : Bytes{}) + gathered[rank].at_loss;
+        auto const backward = [&](Bytes layer) { return std::max(forward, layer + gathered[rank].in_backward); };
         StageActivations needs{.kept = share * one[rank].activations,
                                .forward = forward,
                                .backward = backward(again[rank]),
                                .input_half = backward(halved[rank]),
-                               .waiting = program.kept(c, &BlockProgram::waiting)};
+                               .waiting = program.kept(c, &BlockProgram::waiting),
+                               .logits = head ? logits[rank] : Bytes{},
+                               .gradients = head ? gradients[rank] : Bytes{}};
         if (offloads && needs.kept > Bytes{}) {
             needs.offloaded = program.kept(c, &BlockProgram::offloaded) / program.kept(c) * needs.kept;
             needs.passing = std::min(needs.offloaded, passing[rank]);
@@ -195,6 +195,42 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
         input.stages.push_back(needs);
     }
     return input;
+}
+
+std::vector<double> reserved_factors(ClosedForm& form, ParallelPlan const& plan, TaskGraph const& graph,
+                                     std::vector<MemoryTimeline> const& memory, PipelineSchedule const* schedule) {
+    FrameworkMemory const& framework = form.framework().memory;
+    std::vector<double> factors;
+    if (schedule == nullptr) {
+        std::vector<StageMemory> const stages = memory_by_stage(form, plan);
+        for (SimulatedRank const& rank : graph.ranks) {
+            StageMemory const& stage = stages[static_cast<std::size_t>(rank.pipeline)];
+            factors.push_back(stage.allocated() > Bytes{} ? stage.reserved() / stage.allocated() : 1);
+        }
+        return factors;
+    }
+    // What lingers is of the microbatches in flight; the rest of what is allocated is in the peak.
+    ParallelPlan neutral = plan;
+    if (holds_all_logits(plan)) neutral.schedule = Schedule::one_f_one_b;
+    std::vector<Bytes> lingering;
+    double const typical = framework.reserved_typical.value;
+    for (StageCost const& run : form.assemble(form.price_shape(plan), plan).stages)
+        for (std::int64_t rank = run.first; rank < run.first + run.count; ++rank) {
+            StageLoad load = run.load;
+            std::vector<std::int64_t> const chunks = chunks_on_rank(plan.schedule, plan.pp, plan.vpp, rank);
+            std::vector<double> shares = run.chunk_shares;
+            if (shares.empty()) shares.assign(chunks.size(), 1 / static_cast<double>(chunks.size()));
+            load.in_flight =
+                held_microbatches(fullest_moments(schedule->ranks[static_cast<std::size_t>(rank)], chunks), shares);
+            StageMemory const stage = stage_memory(load, neutral, framework);
+            lingering.push_back(stage.slack > Bytes{} ? stage.reserved() / typical - stage.allocated() : Bytes{});
+        }
+    for (std::size_t r = 0; r < graph.ranks.size(); ++r) {
+        Bytes const peak = memory[r].peak;
+        Bytes const more = lingering[static_cast<std::size_t>(graph.ranks[r].pipeline)];
+        factors.push_back(peak > Bytes{} ? std::max(1.0, typical * ((peak + more) / peak)) : 1);
+    }
+    return factors;
 }
 
 }  // namespace sextant

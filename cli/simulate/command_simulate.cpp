@@ -114,11 +114,11 @@ void note_refusal(SimulationReport& report, Subject const& subject, ParallelPlan
     if (!sentence.empty()) report.notes.push_back(sentence);
 }
 
-SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm& form, ParallelPlan const& plan,
-                           ForeignSchedule const& foreign, PlanSimulation const& run,
-                           SimulationRequest const& request) {
+/// What was asked, before anything of what came out.
+SimulationReport head_of_simulation(Subject const& subject, StepReport const& closed, ForeignSchedule const& foreign,
+                                    PlanSimulation const& run, SimulationRequest const& request) {
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
-    StepReport const closed = make_report(form, plan, subject.limit);
+    ParallelPlan const& plan = closed.plan;
     SimulationReport report{.graph = run.graph, .times = run.simulation.times};
     report.headline = headline(question, plan.world_size(), plan.precision);
     ParallelPlan unnamed = plan;  // the schedule follows, which may be none of a plan
@@ -129,17 +129,27 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.cluster = subject.cluster.name;
     report.framework = subject.framework.name;
     report.plan = plan;
+    if (!foreign.is_the_plans()) report.schedule = foreign.schedule->name;
     report.sequence = subject.workload.sequence;
     report.document = subject.workload.document;
     report.global_batch = subject.workload.global_batch;
     report.network = name_of(request.engine.network);
     report.granularity = name_of(request.graph.granularity);
-    Seconds const step = run.simulation.times.makespan() / static_cast<double>(request.graph.steps);
     report.steps = request.graph.steps;
+    report.accelerators = plan.world_size();
+    report.state = run.simulation.state;
+    return report;
+}
+
+SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm& form, ParallelPlan const& plan,
+                           ForeignSchedule const& foreign, PlanSimulation const& run,
+                           SimulationRequest const& request) {
+    StepReport const closed = make_report(form, plan, subject.limit);
+    SimulationReport report = head_of_simulation(subject, closed, foreign, run, request);
+    Seconds const step = run.simulation.times.makespan() / static_cast<double>(request.graph.steps);
     report.step_time = step;
     report.interval = closed.interval;
     report.tokens_per_second = static_cast<double>(subject.workload.tokens()) / step.base();
-    report.accelerators = plan.world_size();
     // A forward is a third of the work of a training step.
     report.mfu = closed.mfu * (closed.estimate.time / step) / (foreign.trains() ? 1 : 3);
     if (!foreign.schedule) report.closed_form = closed.estimate.time;
@@ -155,11 +165,8 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.memory =
         memory_timelines(run.graph, run.simulation.times, memory_input(form, plan, run.graph, request.graph.prefetch));
     report.usable_memory = subject.limit.usable;
-    std::vector<StageMemory> const stages = memory_by_stage(form, plan);
-    for (SimulatedRank const& rank : run.graph.ranks) {
-        StageMemory const& stage = stages[static_cast<std::size_t>(rank.pipeline)];
-        report.reserved_factors.push_back(stage.allocated() > Bytes{} ? stage.reserved() / stage.allocated() : 1);
-    }
+    report.reserved_factors = reserved_factors(form, plan, run.graph, report.memory,
+                                               foreign.is_the_plans() ? nullptr : request.graph.schedule);
     report.links = run.simulation.links;
     report.activities = run.simulation.activities;
     report.notes = notes_of(o, run, request, subject);
@@ -237,6 +244,12 @@ int run_simulation(Options const& given, CLI::App const& app, CommandContext& co
     if (!run.finished()) {
         context.err << "sextant: simulate: " << run.simulation.message << "\n";
         if (run.simulation.state == Simulation::State::interrupted) return interrupted_exit;
+        if (format == Format::json) {
+            StepReport const closed = make_report(form, plan, subject.limit);
+            deliver(o.output, context,
+                    unfinished_simulation_json(head_of_simulation(subject, closed, foreign, run, request),
+                                               run.simulation.message));
+        }
         return run.simulation.state == Simulation::State::crashed ? exit_code::our_bug : exit_code::answer_is_no;
     }
     SimulationReport report = report_of(o, subject, form, plan, foreign, run, request);

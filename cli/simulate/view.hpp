@@ -24,12 +24,14 @@ struct SimulationReport {
     std::string cluster{};
     std::string framework{};
     ParallelPlan plan{};
+    std::string schedule{};  ///< that was simulated, where it is none of a plan; empty: the plan's
     std::int64_t sequence = 0;
     std::int64_t document = 0;  ///< tokens per packed document, 0: none
     std::int64_t global_batch = 0;
     std::string network{};      ///< "fair", "ideal"
     std::string granularity{};  ///< "op", "layer", "stage"
 
+    Simulation::State state = Simulation::State::finished;
     std::int64_t steps = 1;   ///< that were simulated: what ranks, ops and links did is of all of them
     Seconds step_time{};      ///< the mean of them
     StepInterval interval{};  ///< 80 % interval of a step's time, as factors: what the framework's constants are worth
@@ -78,6 +80,8 @@ Table simulation_table(SimulationReport const& report);
 /// `format` "simulation", version 1: SI base units, unit-suffixed keys. Memory over time is left out where it has more
 /// than 20,000 changes.
 std::string simulation_json(SimulationReport const& report);
+/// The same of one that did not come to its end: what was asked, `state` and `message`.
+std::string unfinished_simulation_json(SimulationReport const& report, std::string const& message);
 
 /// The links by use, fullest first; of equals the first of the list.
 std::vector<LinkUse> by_use(std::vector<LinkUse> links);

@@ -129,44 +129,58 @@ Json reserved_bytes(SimulationReport const& r) {
     return r.memory.empty() ? Json(nullptr) : Json(most_reserved(r).base());
 }
 
+/// What was simulated, and whether it came to its end.
+Json simulation_head(SimulationReport const& r) {
+    Json plan = Json::parse(plan_object_json(r.plan));
+    if (!r.schedule.empty()) plan["schedule"] = r.schedule;
+    return {{"format", "simulation"},
+            {"version", 1},
+            {"model", r.model},
+            {"cluster", r.cluster},
+            {"framework", r.framework},
+            {"seq", r.sequence},
+            {"global_batch", r.global_batch},
+            {"plan", std::move(plan)},
+            {"plan_label", r.plan_label},
+            {"gpus", r.accelerators},
+            {"network", r.network},
+            {"granularity", r.granularity},
+            {"steps", r.steps},
+            {"state", name_of(r.state)}};
+}
+
 Json optional_seconds(std::optional<Seconds> const& time) { return time ? Json(time->base()) : Json(nullptr); }
 
 }  // namespace
 
+std::string unfinished_simulation_json(SimulationReport const& r, std::string const& message) {
+    Json json = simulation_head(r);
+    json["message"] = message;
+    return json_text(json, 2) + "\n";
+}
+
 std::string simulation_json(SimulationReport const& r) {
-    Json json{{"format", "simulation"},
-              {"version", 1},
-              {"model", r.model},
-              {"cluster", r.cluster},
-              {"framework", r.framework},
-              {"seq", r.sequence},
-              {"global_batch", r.global_batch},
-              {"plan", Json::parse(plan_object_json(r.plan))},
-              {"plan_label", r.plan_label},
-              {"gpus", r.accelerators},
-              {"network", r.network},
-              {"granularity", r.granularity},
-              {"steps", r.steps},
-              {"iteration_time_s", r.step_time.base()},
-              {"iteration_time_low_s", (r.interval.low * r.step_time).base()},
-              {"iteration_time_high_s", (r.interval.high * r.step_time).base()},
-              {"tokens_per_s", r.tokens_per_second},
-              {"mfu", r.mfu},
-              {"closed_form_time_s", optional_seconds(r.closed_form)},
-              {"uncontended_time_s", optional_seconds(r.without_contention)},
-              {"bubble_share", r.analysis.bubble_share()},
-              {"tasks", r.graph.tasks.size()},
-              {"activities", r.activities},
-              {"repetitions", repetitions_object(r)},
-              {"ranks", rank_list(r)},
-              {"mean", rank_object(r.analysis.mean, r.analysis.makespan)},
-              {"overlap", overlap_object(r.analysis)},
-              {"links", link_list(r.links)},
-              {"critical_path", path_object(r)},
-              {"memory", memory_list(r)},
-              {"peak_reserved_bytes", reserved_bytes(r)},
-              {"usable_memory_bytes", r.usable_memory ? Json(r.usable_memory->base()) : Json(nullptr)},
-              {"notes", r.notes}};
+    Json json = simulation_head(r);
+    json.update({{"iteration_time_s", r.step_time.base()},
+                 {"iteration_time_low_s", (r.interval.low * r.step_time).base()},
+                 {"iteration_time_high_s", (r.interval.high * r.step_time).base()},
+                 {"tokens_per_s", r.tokens_per_second},
+                 {"mfu", r.mfu},
+                 {"closed_form_time_s", optional_seconds(r.closed_form)},
+                 {"uncontended_time_s", optional_seconds(r.without_contention)},
+                 {"bubble_share", r.analysis.bubble_share()},
+                 {"tasks", r.graph.tasks.size()},
+                 {"activities", r.activities},
+                 {"repetitions", repetitions_object(r)},
+                 {"ranks", rank_list(r)},
+                 {"mean", rank_object(r.analysis.mean, r.analysis.makespan)},
+                 {"overlap", overlap_object(r.analysis)},
+                 {"links", link_list(r.links)},
+                 {"critical_path", path_object(r)},
+                 {"memory", memory_list(r)},
+                 {"peak_reserved_bytes", reserved_bytes(r)},
+                 {"usable_memory_bytes", r.usable_memory ? Json(r.usable_memory->base()) : Json(nullptr)},
+                 {"notes", r.notes}});
     if (!r.analysis.ranks.empty()) {
         json["busiest_rank"] = r.graph.ranks[r.analysis.busiest].rank;
         json["least_bubble_share"] = r.analysis.least_bubble_share();

@@ -117,8 +117,8 @@ TEST_CASE("simulate: trace, picture and schedule are whole files that others rea
     RunResult const again = simulate(with(pipeline, {"--schedule-file", folder.path("s.csv"), "--format", "json"}));
     REQUIRE(again.code == 0);
     RunResult const named = simulate(with(pipeline, {"--format", "json"}));
-    CHECK(nlohmann::json::parse(again.out).at("iteration_time_s") ==
-          nlohmann::json::parse(named.out).at("iteration_time_s"));
+    for (char const* key : {"iteration_time_s", "peak_reserved_bytes", "memory", "plan"})
+        CHECK(nlohmann::json::parse(again.out).at(key) == nlohmann::json::parse(named.out).at(key));
     CHECK(folder.count() == 3);  // no temporary file is left
 }
 
@@ -128,18 +128,36 @@ TEST_CASE("simulate: forward-only has no backward; a schedule file brings its st
     CHECK(forward.out.find("backward,") != std::string::npos);  // the note, and no slot in the timeline
     CHECK(forward.out.find("B0= backward") == std::string::npos);
     ScratchFolder const folder("simulate_schedules");
-    for (std::string const schedule : {"zb-v", "dualpipe", "breadth-first", "zb-h2"}) {
+    for (std::string const schedule : {"zb-v", "dualpipe", "breadth-first", "zb-h2", "gpipe", "interleaved"}) {
         std::string const file = folder.path(schedule + ".csv");
         std::vector<std::string> const plan{"--tp", "2", "--dp", "2", "--format", "json"};
         RunResult const named =
-            simulate(with(plan, {"--pp", "4", "--schedule", schedule, "--write-schedule", file, "--with-transfers"}));
+            simulate(with(schedule == "interleaved" ? with(plan, {"--vpp", "2"}) : plan,
+                          {"--pp", "4", "--schedule", schedule, "--write-schedule", file, "--with-transfers"}));
         RunResult const read = simulate(with(plan, {"--schedule-file", file}));
         CAPTURE(schedule, named.err, read.err);
-        REQUIRE(named.code == 0);
-        REQUIRE(read.code == 0);
-        CHECK(nlohmann::json::parse(named.out).at("iteration_time_s") ==
-              nlohmann::json::parse(read.out).at("iteration_time_s"));
+        CHECK(named.code == read.code);
+        for (char const* key : {"iteration_time_s", "iteration_time_low_s", "peak_reserved_bytes", "memory", "plan"})
+            CHECK(nlohmann::json::parse(named.out).at(key) == nlohmann::json::parse(read.out).at(key));
     }
+}
+
+TEST_CASE("simulate --schedule-file: an order of its own is named in the plan, and its memory is that of the order") {
+    ScratchFolder const folder("own_schedule");
+    auto const peak = [&](std::string const& rank0, std::string const& rank1) {
+        std::string const file = folder.path("own.csv");
+        sextant::write_text_file(file, rank0 + "\n" + rank1 + "\n");
+        RunResult const read =
+            simulate({"--tp", "4", "--dp", "2", "--micro-batch", "4", "--schedule-file", file, "--format", "json"});
+        CAPTURE(read.err);
+        auto const json = nlohmann::json::parse(read.out);
+        CHECK(json.at("plan").at("schedule") == file);
+        return json.at("peak_reserved_bytes").get<double>();
+    };
+    // 1F1B but for the last two microbatches, and GPipe but for one: no plan names either.
+    double const few = peak("0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3", "1F0,1B0,1F1,1B1,1F2,1F3,1B2,1B3");
+    double const many = peak("0F0,0F1,0F2,0F3,0B0,0B2,0B1,0B3", "1F0,1F1,1F2,1F3,1B0,1B2,1B1,1B3");
+    CHECK(many > 1.2 * few);
 }
 
 TEST_CASE("simulate: a failed link says what is stuck and ends with exit code 1") {
@@ -148,6 +166,15 @@ TEST_CASE("simulate: a failed link says what is stuck and ends with exit code 1"
     CHECK(outcome.code == 1);
     CHECK(outcome.err.find("node0.gpu0.nvlink.out") != std::string::npos);
     CHECK(outcome.out.empty());
+    RunResult const in_json = simulate(
+        with(pipeline, {"--granularity", "layer", "--fail-link", "node0.gpu0.nvlink.out@0.01s", "--format", "json"}));
+    CHECK(in_json.code == 1);
+    auto const json = nlohmann::json::parse(in_json.out);
+    CHECK(json.at("format") == "simulation");
+    CHECK(json.at("state") == "stuck");
+    CHECK(json.at("message").get<std::string>().find("node0.gpu0.nvlink.out") != std::string::npos);
+    CHECK(json.at("plan").at("pp") == 4);
+    CHECK_FALSE(json.contains("iteration_time_s"));
 }
 
 TEST_CASE("simulate --repeat: an interrupt ends with the seeds that were simulated by then, and exit code 130") {

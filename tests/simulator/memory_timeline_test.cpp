@@ -69,6 +69,27 @@ TEST_CASE("memory_timelines: ends where it began, in ascending time, and reaches
     }
 }
 
+TEST_CASE("memory_timelines: logits wait from a forward to its backward, their gradients for the weight half") {
+    TaskGraph graph;
+    graph.ranks = {{0, 0, 1}};
+    graph.names = {"a"};
+    auto const task = [](TaskPass pass, std::int32_t microbatch, std::uint32_t first) {
+        return Task{.duration = 1, .first_dependency = first, .microbatch = microbatch, .stage = 0, .pass = pass};
+    };
+    graph.tasks = {task(TaskPass::forward, 0, 0),         task(TaskPass::forward, 1, 0),
+                   task(TaskPass::backward_input, 0, 1),  task(TaskPass::backward_input, 1, 2),
+                   task(TaskPass::backward_weight, 0, 3), task(TaskPass::backward_weight, 1, 4)};
+    graph.dependencies = {0, 1, 2, 3, 4};
+    auto const timelines = memory_timelines(
+        graph, walk_graph(graph),
+        {{Bytes{}}, {{.kept = {}, .forward = {}, .backward = {}, .logits = 10 * units::B, .gradients = 1 * units::B}}});
+    std::vector<double> bytes;
+    for (MemoryStep const& step : timelines[0].steps)
+        bytes.push_back(step.bytes.base());
+    // F0; F1 beside the logits of 0; I0 beside those of 1; then gradients of 0, of both, of 1.
+    CHECK(bytes == std::vector<double>{0, 10, 1, 2, 1, 0});
+}
+
 TEST_CASE("memory_timelines: a split backward keeps activations until its weight half, and works in its input half") {
     TaskGraph graph;
     graph.ranks = {{0, 0, 1}};
