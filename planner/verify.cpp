@@ -2,11 +2,13 @@
 
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
+#include "planner/ranking.hpp"
 #include "simulator/engine/worker.hpp"
 
 #include <algorithm>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -45,12 +47,18 @@ std::vector<Verification> verify(ModelSpec const& model, Workload const& workloa
     return verified;
 }
 
-std::vector<std::size_t> order_by_time(std::vector<Verification> const& verified) {
+std::vector<std::size_t> order_by_objective(std::vector<Verification> const& verified,
+                                            std::vector<Candidate> const& candidates, Objective objective,
+                                            double accelerator_price) {
+    auto const key = [&](std::size_t i) {
+        Seconds const time = verified[i].time;
+        return std::pair{score_of(candidates[i], time, objective, accelerator_price), time.base()};
+    };
     std::vector<std::size_t> order(verified.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         if (verified[a].finished() != verified[b].finished()) return verified[a].finished();
-        return verified[a].finished() && verified[a].time < verified[b].time;
+        return verified[a].finished() && key(a) < key(b);
     });
     return order;
 }

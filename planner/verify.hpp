@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planner/report.hpp"
+#include "planner/search.hpp"
 #include "simulator/plan_simulation.hpp"
 
 #include <atomic>
@@ -31,7 +32,10 @@ std::vector<Verification> verify(ModelSpec const& model, Workload const& workloa
                                  FrameworkProfile const& framework, std::vector<ParallelPlan> const& plans,
                                  VerifyOptions const& options);
 
-/// Order of plans by simulated time; those without one last, as they were.
-std::vector<std::size_t> order_by_time(std::vector<Verification> const& verified);
+/// Order of plans by what the objective makes of their simulated times; those without one last, as they were.
+/// @pre one candidate per verification. @param accelerator_price as `score_of` takes it
+std::vector<std::size_t> order_by_objective(std::vector<Verification> const& verified,
+                                            std::vector<Candidate> const& candidates, Objective objective,
+                                            double accelerator_price);
 
 }  // namespace sextant

@@ -10,6 +10,7 @@
 #include "core/nearest.hpp"
 #include "planner/explain.hpp"
 #include "planner/not_expressed.hpp"
+#include "planner/ranking.hpp"
 #include "planner/refine_recompute.hpp"
 #include "planner/relaxation.hpp"
 #include "planner/support.hpp"
@@ -86,9 +87,11 @@ void require_runnable(Subject const& subject, SearchResult const& result, std::v
                      advice.empty() ? "see docs/plan.md for the rules" : advice.front());
 }
 
-/// Simulates the first `o.verify` plans and puts them in the order of what came out.
-std::vector<Verification> verify_best(Options const& o, Subject const& subject, std::vector<StepReport>& reports,
-                                      std::atomic<bool> const& stop, ProgressLine& progress) {
+/// Simulates the first `o.verify` plans and puts them in the order of the objective over what came out.
+/// @pre a report of each candidate
+std::vector<Verification> verify_best(Options const& o, Subject const& subject, std::vector<Candidate> const& best,
+                                      std::vector<StepReport>& reports, std::atomic<bool> const& stop,
+                                      ProgressLine& progress) {
     std::size_t const count = std::min(static_cast<std::size_t>(o.verify), reports.size());
     std::vector<ParallelPlan> plans;
     for (std::size_t i = 0; i < count; ++i)
@@ -105,7 +108,8 @@ std::vector<Verification> verify_best(Options const& o, Subject const& subject, 
     progress.clear();
     std::vector<StepReport> sorted;
     std::vector<Verification> sorted_verified;
-    for (std::size_t const i : order_by_time(verified)) {
+    Objective const objective = objective_from(o.objective, "--objective");
+    for (std::size_t const i : order_by_objective(verified, best, objective, accelerator_price(subject.cluster))) {
         sorted.push_back(std::move(reports[i]));
         sorted_verified.push_back(verified[i]);
     }
@@ -262,7 +266,8 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     refine_with_recompute(result, form, spaces, subject.limit, options);
     std::vector<StepReport> reports = reports_of(result.best, form, subject.limit);
     std::vector<Verification> verified;
-    if (o.verify > 0 && !result.interrupted) verified = verify_best(o, subject, reports, interrupt.flag(), progress);
+    if (o.verify > 0 && !result.interrupted)
+        verified = verify_best(o, subject, result.best, reports, interrupt.flag(), progress);
     if (reports.size() > static_cast<std::size_t>(o.top)) {  // those that only simulation could have brought up
         reports.erase(reports.begin() + o.top, reports.end());
         if (verified.size() > reports.size()) verified.resize(reports.size());
@@ -291,7 +296,8 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("--space", o->space,
                    "standard (default), or full: every degree and divisor, partial recompute, offload");
     app.add_option("--top", o->top, "how many plans to show (default: 10)");
-    app.add_option("--verify", o->verify, "simulate the best N plans (discrete events) and rank them by that")
+    app.add_option("--verify", o->verify,
+                   "simulate the best N plans (discrete events) and rank them by the objective over that")
         ->option_text("N");
     app.add_flag("--only-validated", o->only_validated,
                  "only plans whose every term a measurement supports (others are marked ~)");

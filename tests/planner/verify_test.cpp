@@ -47,7 +47,7 @@ TEST_CASE("verify: a plan that cannot be is one without a time, and says why; th
     CHECK_THAT(v[1].message, contains("micro"));
     REQUIRE(v[2].finished());
     CHECK(v[0].time < v[2].time);  // two stages share the layers
-    CHECK(order_by_time(v) == std::vector<std::size_t>{0, 2, 1});
+    CHECK(order_by_objective(v, std::vector<Candidate>(3), Objective::time, 1) == std::vector<std::size_t>{0, 2, 1});
 }
 
 TEST_CASE("verify: after an interrupt every plan that was not simulated is reported as interrupted") {
@@ -58,13 +58,26 @@ TEST_CASE("verify: after an interrupt every plan that was not simulated is repor
     }
 }
 
-TEST_CASE("order_by_time: what has no time comes last, as it was") {
+TEST_CASE("order_by_objective: what has no time comes last, as it was; the objective counts, not the time alone") {
     auto const of = [](double seconds) {
         return seconds > 0 ? Verification{.state = Simulation::State::finished, .time = seconds * units::s}
                            : Verification{.state = Simulation::State::crashed, .time = {}};
     };
-    CHECK(order_by_time({of(0), of(3), of(0), of(1), of(3)}) == std::vector<std::size_t>{3, 1, 4, 0, 2});
-    CHECK(order_by_time({}).empty());
+    CHECK(order_by_objective({of(0), of(3), of(0), of(1), of(3)}, std::vector<Candidate>(5), Objective::time, 1) ==
+          std::vector<std::size_t>{3, 1, 4, 0, 2});
+    CHECK(order_by_objective({}, {}, Objective::time, 1).empty());
+    // Four times the accelerators in half the time cost twice as much; of equal peaks the shorter step is first.
+    Candidate few;
+    few.plan.dp = 16;
+    Candidate many = few;
+    many.plan.dp = 64;
+    std::vector<Verification> const v{of(1), of(2)};
+    CHECK(order_by_objective(v, {many, few}, Objective::time, 3) == std::vector<std::size_t>{0, 1});
+    CHECK(order_by_objective(v, {many, few}, Objective::cost, 3) == std::vector<std::size_t>{1, 0});
+    CHECK(order_by_objective(v, {many, few}, Objective::tokens_per_dollar, 3) == std::vector<std::size_t>{1, 0});
+    CHECK(order_by_objective(v, {many, few}, Objective::memory, 3) == std::vector<std::size_t>{0, 1});
+    many.estimate.memory.weights = 1 * units::GB;
+    CHECK(order_by_objective(v, {many, few}, Objective::memory, 3) == std::vector<std::size_t>{1, 0});
 }
 
 TEST_CASE("microbatch_table: powers of two and the plan's own, more bytes and fewer microbatches down the rows") {
