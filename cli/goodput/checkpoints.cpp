@@ -82,6 +82,25 @@ CheckpointSize checkpoint_of(GoodputOptions const& o, GoodputSubject& subject) {
     return size;
 }
 
+/// Puts measured times in place of computed ones: what training stands still for a snapshot at every tier that takes
+/// one, writing and reading at the tier of `--storage`, and what follows on its write at the one that it drains into.
+void replace_times(GoodputOptions const& o, CheckpointMode mode, std::vector<CheckpointTier>& tiers) {
+    bool const sync = mode == CheckpointMode::sync;
+    if (sync && !o.stall.empty() && !o.write_time.empty())
+        throw InputError(
+            "--write-time: with --checkpoint sync it is what training stands still for (leave --stall out)");
+    std::size_t const storage = mode == CheckpointMode::in_memory ? 1 : 0;
+    Seconds& write = sync ? tiers[storage].stall : tiers[storage].lag;
+    Seconds const later = time_of(o.write_time, "--write-time", write) - write;
+    write += later;
+    if (!sync)
+        for (std::size_t drained = storage + 1; drained < tiers.size(); ++drained)
+            tiers[drained].lag += later;
+    for (CheckpointTier& tier : tiers)
+        if (tier.stall > Seconds{}) tier.stall = time_of(o.stall, "--stall", tier.stall);
+    tiers[storage].load = time_of(o.load_time, "--load-time", tiers[storage].load);
+}
+
 std::vector<CheckpointTier> tiers_of(GoodputOptions const& o, GoodputSubject& subject, BytesPerSecond host_bandwidth) {
     StorageKind storage = find_storage(o.storage, "--storage");
     StorageKind const& drain = find_storage("parallel-fs", "storage");
@@ -111,9 +130,7 @@ std::vector<CheckpointTier> tiers_of(GoodputOptions const& o, GoodputSubject& su
             fmt::format("{}: {} per node: {}", memory.name, human(memory.write_per_node), memory.source));
         subject.assumptions.emplace_back("copies in memory survive one node, not a fabric failure (assumed)");
     }
-    tiers.front().stall = time_of(o.stall, "--stall", tiers.front().stall);
-    tiers.back().lag = time_of(o.write_time, "--write-time", tiers.back().lag);
-    tiers.back().load = time_of(o.load_time, "--load-time", tiers.back().load);
+    replace_times(o, subject.mode, tiers);
     return tiers;
 }
 

@@ -70,9 +70,11 @@ void add_checkpoint_options(CLI::App& app, GoodputOptions& o) {
     add("--storage", o.storage, "parallel-fs (default), local-nvme (drained into it) or object-store", "NAME");
     add("--write-bandwidth", o.write_bandwidth, "of each node to the storage, reading alike", "RATE");
     add("--aggregate-bandwidth", o.aggregate_bandwidth, "of all nodes together", "RATE");
-    add("--stall", o.stall, "training stands still for one checkpoint, instead of the computed time", "TIME");
-    add("--write-time", o.write_time, "of the write behind it, likewise", "TIME");
-    add("--load-time", o.load_time, "of reading it back, likewise", "TIME");
+    add("--stall", o.stall, "training stands still for one checkpoint of any tier, instead of the computed time",
+        "TIME");
+    add("--write-time", o.write_time, "of one write to --storage, likewise (sync: training stands still for it)",
+        "TIME");
+    add("--load-time", o.load_time, "of reading one back from --storage, likewise", "TIME");
     add("--interval", o.interval, "work between two checkpoints (default: auto, the optimum)", "TIME|auto");
     add("--storage-interval", o.storage_interval, "of the second tier (in-memory, local-nvme)", "TIME|auto");
 }

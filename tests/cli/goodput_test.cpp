@@ -92,6 +92,33 @@ TEST_CASE("goodput: modes, storages and replacement are all understood, and thei
         }
 }
 
+TEST_CASE("goodput: a measured time stands where it was measured, in every mode") {
+    auto const tiers = [](Arguments const& more) {
+        return report(Arguments{"goodput", "--checkpoint-size", "2 TB", "--gpus", "2048", "--trials", "0"} + more)
+            .at("tiers");
+    };
+    Json const sync = tiers({"--checkpoint", "sync", "--write-time", "10min"});
+    CHECK(sync[0].at("stall_s") == 600.0);
+    CHECK(sync[0].at("write_behind_s") == 0.0);
+    Json const copied = tiers({"--checkpoint", "in-memory", "--stall", "10s", "--write-time", "100s"});
+    CHECK(copied[0].at("stall_s") == 10.0);
+    CHECK(copied[1].at("stall_s") == 10.0);
+    CHECK(copied[1].at("write_behind_s") == 100.0);
+    Json const computed = tiers({"--storage", "local-nvme"});
+    Json const drained =
+        tiers({"--storage", "local-nvme", "--write-time", "30s", "--load-time", "20s", "--stall", "2s"});
+    CHECK(drained[0].at("stall_s") == 2.0);
+    CHECK(drained[1].at("stall_s") == 0.0);
+    CHECK(drained[0].at("write_behind_s") == 30.0);
+    CHECK(drained[0].at("load_s") == 20.0);
+    CHECK(drained[1].at("load_s") == computed[1].at("load_s"));
+    auto const behind = [](Json const& list, std::size_t i) { return list[i].at("write_behind_s").get<double>(); };
+    CHECK(behind(drained, 1) - behind(drained, 0) == Approx(behind(computed, 1) - behind(computed, 0)));
+    check_refused({"goodput", "--checkpoint-size", "2 TB", "--gpus", "64", "--checkpoint", "sync", "--stall", "1s",
+                   "--write-time", "1s"},
+                  "--write-time");
+}
+
 TEST_CASE("goodput --search-interval finds an interval near the exact one; --timeline-svg draws the trial") {
     ScratchFolder const folder("goodput");
     std::string const svg = folder.path("run.svg");
