@@ -7,6 +7,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/named_values.hpp"
+#include "core/spec/usual_node.hpp"
 #include "cost_models/goodput/failure_catalog.hpp"
 #include "planner/price_words.hpp"
 
@@ -169,10 +170,10 @@ BytesPerSecond set_machine(GoodputOptions const& o, GoodputSubject& subject) {
     ClusterSpec const cluster = find_cluster(o.cluster, "--cluster");
     if (cluster.max_accelerators > 0 && o.gpus > cluster.max_accelerators)
         throw InputError("--gpus: {} is more than {} has ({})", o.gpus, cluster.name, cluster.max_accelerators);
-    subject.gpus_per_node = o.gpus_per_node.value_or(std::min<std::int64_t>(8, cluster.domain_size));
-    if (!o.gpus_per_node && cluster.domain_size > 8)
-        subject.assumptions.push_back(
-            fmt::format("8 accelerators per node of a domain of {} (assumed)", cluster.domain_size));
+    subject.gpus_per_node = o.gpus_per_node.value_or(usual_gpus_per_node(cluster));
+    if (!o.gpus_per_node && subject.gpus_per_node < cluster.domain_size)
+        subject.assumptions.push_back(fmt::format("{} accelerators per node of a domain of {} (assumed)",
+                                                  subject.gpus_per_node, cluster.domain_size));
     if (auto const price = hourly_price(cluster)) {
         subject.usd_per_gpu_hour = price->value;
         subject.assumptions.push_back(price_assumption(*price));

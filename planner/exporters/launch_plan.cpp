@@ -5,6 +5,7 @@
 #include "core/graph/stage_layout.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
+#include "core/spec/usual_node.hpp"
 #include "cost_models/memory_footprint.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/exporters/quoting.hpp"
@@ -18,16 +19,11 @@ namespace {
 
 constexpr std::int64_t most_per_node = 4096;
 
-std::int64_t usual_per_node(ClusterSpec const& cluster) {
-    constexpr std::int64_t node_of_large_domain = 4;
-    return cluster.domain_size <= 8 ? cluster.domain_size : node_of_large_domain;
-}
-
 /// The most accelerators, up to a node's, that divide all evenly and hold whole tensor-parallel groups, or a group
 /// holds whole nodes of.
 std::int64_t per_node_of(ClusterSpec const& cluster, ParallelPlan const& plan) {
     std::int64_t const world = plan.world_size();
-    std::int64_t per_node = std::min(world, usual_per_node(cluster));
+    std::int64_t per_node = std::min(world, usual_gpus_per_node(cluster));
     while (world % per_node != 0 || (per_node % plan.tp != 0 && plan.tp % per_node != 0))
         --per_node;
     return per_node;

@@ -1,15 +1,14 @@
 #include "planner/run_plan/run_goodput.hpp"
 
 #include "core/spec/parameters.hpp"
+#include "core/spec/usual_node.hpp"
 #include "cost_models/goodput/tiers_in_use.hpp"
-
-#include <algorithm>
 
 namespace sextant {
 
 RunGoodput run_goodput(FailureRecord const& record, ClusterSpec const& cluster, FrameworkProfile const& framework,
                        ModelSpec const& model, ParallelPlan const& plan) {
-    std::int64_t const per_node = std::min<std::int64_t>(8, cluster.domain_size);
+    std::int64_t const per_node = usual_gpus_per_node(cluster);
     std::int64_t const accelerators = plan.world_size();
     ParameterCounts const counts = count_parameters(model);
     // Of adapters only what is trained is written: the frozen weights are there already.
