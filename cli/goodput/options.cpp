@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace sextant::cli {
 
@@ -204,6 +205,9 @@ void set_recovery(GoodputOptions const& o, GoodputSubject& subject) {
     if (!o.dp && model_ranks == 1)
         throw InputError("--elastic: how many data-parallel replicas there are is not said (--dp, or --tp and --pp)");
     run.replacement.shortage = Shortage::shrink;
+    run.replacement.gpus = o.gpus;
+    run.replacement.gpus_per_node = subject.gpus_per_node;
+    run.replacement.together = o.ep / std::gcd(o.ep, o.tp * o.cp);
 }
 
 /// What is made to happen, and how old the parts are.

@@ -25,6 +25,13 @@ double GoodputCase::failures_per_s() const {
     return rate;
 }
 
+std::int64_t Replacement::replicas_without(std::int64_t missing_nodes) const {
+    if (missing_nodes <= 0) return dp;
+    if (gpus == 0) return std::max<std::int64_t>(0, dp - missing_nodes);
+    std::int64_t const left = std::max<std::int64_t>(0, gpus - missing_nodes * gpus_per_node);
+    return left * dp / gpus / together * together;
+}
+
 void check_goodput_case(GoodputCase const& run) {
     auto const time = [](char const* what, Seconds value, char const* allowed = "zero or more, finite") {
         check(value.base() >= 0 && std::isfinite(value.base()), what, human(value), allowed);
@@ -41,6 +48,9 @@ void check_goodput_case(GoodputCase const& run) {
     check(!run.replacement.spares || *run.replacement.spares >= 0, "spare nodes",
           fmt::format("{}", run.replacement.spares.value_or(0)), "zero or more");
     check(run.replacement.dp >= 1, "data-parallel replicas", fmt::format("{}", run.replacement.dp), "at least one");
+    check(run.replacement.gpus >= 0 && run.replacement.gpus_per_node >= 1 && run.replacement.together >= 1,
+          "accelerators of the replicas",
+          fmt::format("{}, {} per node", run.replacement.gpus, run.replacement.gpus_per_node), "at least one per node");
     check(!run.tiers.empty(), "checkpoints", "none", "at least one tier");
     for (CheckpointTier const& tier : run.tiers) {
         check(tier.interval.base() > 0 && std::isfinite(tier.interval.base()), "checkpoint interval",

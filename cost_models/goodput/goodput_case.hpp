@@ -12,7 +12,7 @@ namespace sextant {
 /// What happens while more nodes are in repair than there are spares.
 enum class Shortage : std::uint8_t {
     wait,    ///< the run stands until a node comes back
-    shrink,  ///< each missing node costs one data-parallel replica until it comes back
+    shrink,  ///< the run goes on with the data-parallel replicas that the nodes that are left hold
 };
 
 /// Nodes held ready, and how broken ones come back.
@@ -20,7 +20,13 @@ struct Replacement {
     std::optional<std::int64_t> spares{};  ///< absent: there is always another
     Seconds repair = 1 * units::day;       ///< from the failure until the node is a spare again (assumed)
     Shortage shortage = Shortage::wait;
-    std::int64_t dp = 1;  ///< data-parallel replicas, of which a shrinking run drops some
+    std::int64_t dp = 1;    ///< data-parallel replicas, of which a shrinking run drops some
+    std::int64_t gpus = 0;  ///< of all of them; 0: a replica is a node
+    std::int64_t gpus_per_node = 1;
+    std::int64_t together = 1;  ///< replicas that come and go together: they share groups of experts
+
+    /// Replicas that the nodes hold which are left: whole ones, of whatever nodes.
+    [[nodiscard]] std::int64_t replicas_without(std::int64_t missing_nodes) const;
 };
 
 /// Losses of quality: the loss jumps up, the run goes back to well before it and leaves out some data.

@@ -8,7 +8,7 @@ namespace sextant {
 struct Repairs {
     double waiting = 0;       ///< probability of more than the spares (of no replica left, if the run shrinks)
     double shrink = 0;        ///< mean share of the replicas that is missing, while it runs
-    double rejoin_per_s = 0;  ///< nodes that bring a dropped replica back
+    double rejoin_per_s = 0;  ///< nodes that bring dropped replicas back
 };
 Repairs repairs_of(GoodputCase const& run);
 

@@ -27,7 +27,7 @@ Incident FaultRun::take_fault() {
     find_next_fault();
     if (incident.kind == IncidentKind::spike) return incident;
     ++result_.failures;
-    if (takes_a_node(incident.scope)) repairs_.push(incident.at.base() + run_.replacement.repair.base());
+    if (takes_a_node(incident.scope)) repairs_.push_back(incident.at.base() + run_.replacement.repair.base());
     return incident;
 }
 
@@ -88,7 +88,7 @@ void FaultRun::stand(Incident& incident) {
     settle_repairs();
     double const wait_from = now_;
     while (must_wait() && now_ < limit_) {
-        absorb_until(std::max(now_, repairs_.top()), incident);
+        absorb_until(std::max(now_, repairs_.front()), incident);
         settle_repairs();
     }
     incident.waiting = (now_ - wait_from) * s;
@@ -106,7 +106,7 @@ bool FaultRun::restart(Incident& incident) {
     now_ = reached;
     settle_repairs();
     incident.broken = static_cast<std::int64_t>(repairs_.size());
-    incident.missing = missing();
+    incident.missing = run_.replacement.dp - replicas();
     return end <= fault_.at;
 }
 
@@ -188,7 +188,7 @@ void FaultRun::maintain() {
     maintenance_at_ = now_ + run_.maintenance.every.base();
     double const wait_from = now_;
     while (must_wait() && now_ < limit_) {
-        absorb_until(std::max(now_, repairs_.top()), incident);
+        absorb_until(std::max(now_, repairs_.front()), incident);
         settle_repairs();
     }
     result_.use.waiting += (now_ - wait_from) * s;

@@ -3,9 +3,8 @@
 #include "simulator/faults/fault_trial.hpp"
 
 #include <cstdint>
-#include <functional>
+#include <deque>
 #include <limits>
-#include <queue>
 #include <vector>
 
 namespace sextant {
@@ -55,7 +54,9 @@ private:
     void record(Incident const& incident, std::size_t slot);
     void find_next_fault();
     void settle_repairs();
-    [[nodiscard]] std::int64_t missing() const;
+    [[nodiscard]] std::int64_t missing() const;  ///< nodes
+    [[nodiscard]] std::int64_t replicas() const;
+    [[nodiscard]] double next_rejoin() const;
     [[nodiscard]] bool must_wait() const;
     [[nodiscard]] double rate() const;
 
@@ -70,7 +71,7 @@ private:
     double maintenance_at_;
     std::vector<FaultTier> tiers_;
     std::vector<double> kept_{0.0};  ///< progress of every snapshot of the storage (the last tier) that can be read
-    std::priority_queue<double, std::vector<double>, std::greater<>> repairs_;
+    std::deque<double> repairs_;     ///< when each ends, ascending: all take as long
     double now_ = 0;
     double progress_ = 0;
     double work_;

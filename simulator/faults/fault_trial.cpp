@@ -59,8 +59,8 @@ void FaultRun::find_next_fault() {
 }
 
 void FaultRun::settle_repairs() {
-    while (!repairs_.empty() && repairs_.top() <= now_)
-        repairs_.pop();
+    while (!repairs_.empty() && repairs_.front() <= now_)
+        repairs_.pop_front();
 }
 
 std::int64_t FaultRun::missing() const {
@@ -68,13 +68,26 @@ std::int64_t FaultRun::missing() const {
     return std::max<std::int64_t>(0, static_cast<std::int64_t>(repairs_.size()) - *run_.replacement.spares);
 }
 
-bool FaultRun::must_wait() const {
-    return missing() >= (run_.replacement.shortage == Shortage::wait ? 1 : run_.replacement.dp);
+std::int64_t FaultRun::replicas() const {
+    std::int64_t const nodes = missing();
+    if (run_.replacement.shortage == Shortage::wait) return nodes > 0 ? 0 : run_.replacement.dp;
+    return run_.replacement.replicas_without(nodes);
 }
 
+bool FaultRun::must_wait() const { return replicas() == 0; }
+
 double FaultRun::rate() const {
-    auto const dp = static_cast<double>(run_.replacement.dp);
-    return run_.replacement.shortage == Shortage::wait ? 1 : (dp - static_cast<double>(missing())) / dp;
+    if (run_.replacement.shortage == Shortage::wait) return 1;
+    return static_cast<double>(replicas()) / static_cast<double>(run_.replacement.dp);
+}
+
+/// When a repaired node brings the next replica back: one alone does not where a replica needs several.
+double FaultRun::next_rejoin() const {
+    std::int64_t const nodes = missing();
+    std::int64_t const now = run_.replacement.replicas_without(nodes);
+    for (std::int64_t back = 1; back <= nodes; ++back)
+        if (run_.replacement.replicas_without(nodes - back) > now) return repairs_[static_cast<std::size_t>(back - 1)];
+    return never;
 }
 
 /// Takes one snapshot of this tier; false when `stop` comes first (then it is lost).
@@ -119,8 +132,7 @@ bool FaultRun::run_until(double stop) {
 
 FaultRun::Stop FaultRun::run_on() {
     settle_repairs();
-    // A node that comes back matters to a running job only when a replica is missing.
-    double const rejoin = missing() > 0 ? repairs_.top() : never;
+    double const rejoin = next_rejoin();
     double const spike_at = now_ + std::max(0.0, spike_in_);
     double const first = std::min({fault_.at, spike_at, maintenance_at_, rejoin});
     if (first > now_ && run_until(first)) return Stop::done;

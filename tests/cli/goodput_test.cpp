@@ -119,6 +119,22 @@ TEST_CASE("goodput: a measured time stands where it was measured, in every mode"
                   "--write-time");
 }
 
+TEST_CASE("goodput: nodes are those that export writes job files for, and what nodes hold is lost with them") {
+    CHECK_THAT(run_sextant({"goodput", "--model", "llama-3.1-405b", "--cluster", "gb200-nvl72", "--gpus", "1152",
+                            "--tp", "8", "--pp", "8", "--trials", "0"})
+                   .out,
+               contains("1152 accelerators in 288 nodes"));
+    auto const lost = [](Arguments const& plan) {
+        Json const json =
+            report(Arguments{"goodput", "--checkpoint-size", "2 TB", "--gpus", "256", "--node-mtbf", "2000h",
+                             "--spares", "0", "--elastic", "--repair-time", "5day", "--days", "30", "--trials", "0"} +
+                   plan);
+        return json.at("closed_form").at("shares").at("shrink").get<double>();
+    };
+    CHECK(lost({"--tp", "2"}) == Approx(lost({"--tp", "8"})).epsilon(1e-6));
+    CHECK(lost({"--tp", "8", "--pp", "4"}) < 2 * lost({"--tp", "8"}));
+}
+
 TEST_CASE("goodput --search-interval finds an interval near the exact one; --timeline-svg draws the trial") {
     ScratchFolder const folder("goodput");
     std::string const svg = folder.path("run.svg");

@@ -343,6 +343,38 @@ TEST_CASE("fewer spares cost more waiting; a run that shrinks loses less than on
     }
 }
 
+TEST_CASE("a run that shrinks has the whole replicas that the nodes hold which are left") {
+    auto const left = [](Replacement const& r) {
+        std::vector<std::int64_t> replicas;
+        for (std::int64_t missing : {0, 1, 2, 4, 5, 31, 32, 40})
+            replicas.push_back(r.replicas_without(missing));
+        return replicas;
+    };
+    using Counts = std::vector<std::int64_t>;
+    // 32 nodes of 8: four replicas a node, one, and one in four nodes.
+    CHECK(left({.dp = 128, .gpus = 256, .gpus_per_node = 8}) == Counts{128, 124, 120, 112, 108, 4, 0, 0});
+    CHECK(left({.dp = 32, .gpus = 256, .gpus_per_node = 8}) == Counts{32, 31, 30, 28, 27, 1, 0, 0});
+    CHECK(left({.dp = 8, .gpus = 256, .gpus_per_node = 8}) == Counts{8, 7, 7, 7, 6, 0, 0, 0});
+    // Experts over the ranks of four replicas keep these together.
+    CHECK(left({.dp = 32, .gpus = 256, .gpus_per_node = 8, .together = 4}) == Counts{32, 28, 28, 28, 24, 0, 0, 0});
+    CHECK(left({.dp = 32}) == Counts{32, 31, 30, 28, 27, 1, 0, 0});
+}
+
+TEST_CASE("a missing node costs its share of the run, however many replicas it holds") {
+    GoodputCase run = plain_case(20 * minute, 5 * s, 0 * s, 62.5 * hour);
+    run.replacement = {.spares = 0, .repair = 1 * day, .shortage = Shortage::shrink, .gpus = 256, .gpus_per_node = 8};
+    // Nodes in repair: 24 / 62.5, of 32.
+    double const lost = 24 / 62.5 / 32;
+    for (std::int64_t const dp : {128, 32}) {
+        run.replacement.dp = dp;
+        TimeUse<double> const shares = expected_goodput(run).shares;
+        CHECK(shares.shrink / (shares.useful + shares.shrink) == Approx(lost).epsilon(1e-6));
+    }
+    run.replacement.dp = 8;  // in four nodes: the first one that is missing costs as much as the fourth
+    TimeUse<double> const shares = expected_goodput(run).shares;
+    CHECK(shares.shrink / (shares.useful + shares.shrink) == Approx((1 - std::exp(-24 / 62.5)) / 8).epsilon(0.01));
+}
+
 TEST_CASE("values out of range are refused by name") {
     GoodputCase const good = plain_case(10 * minute, 5 * s, 5 * s, 1 * day);
     auto const refused = [&](auto change, std::string const& part) {

@@ -388,6 +388,41 @@ TEST_CASE("injected faults: what each costs follows by hand") {
     CHECK(shrinks.wall < waits.wall);
 }
 
+TEST_CASE("replicas in several nodes: two nodes that are missing cost one, and the second that is back brings it") {
+    GoodputCase run = plain_case(100);
+    run.failures.clear();
+    run.tiers[0].load = 60 * s;
+    run.replacement = {
+        .spares = 0, .repair = 2 * hour, .shortage = Shortage::shrink, .dp = 4, .gpus = 64, .gpus_per_node = 8};
+    TrialOptions options;
+    options.record = TrialOptions::Record::incidents;
+    options.chance = TrialOptions::Chance::off;
+    options.injected = {{.at = 3 * hour, .scope = FailureScope::node}, {.at = 4 * hour, .scope = FailureScope::node}};
+    TrialOutcome const outcome = run_trial(run, options, 0);
+    check_conserved(outcome);
+    REQUIRE(outcome.incidents.size() == 3);
+    CHECK(outcome.incidents[0].missing == 1);
+    CHECK(outcome.incidents[1].missing == 1);
+    CHECK(outcome.incidents[1].broken == 2);
+    CHECK(outcome.incidents[2].kind ==
+          IncidentKind::rejoin);  // after 6 h, when both are back; at 5 h one is not enough
+    CHECK(outcome.incidents[2].at.base() == Approx(6 * 3600).epsilon(0.01));
+    CHECK(outcome.incidents[2].missing == 0);
+}
+
+TEST_CASE("shrinking: closed form and simulation agree on replicas within a node and over several") {
+    for (std::int64_t const dp : {128, 32, 8}) {
+        GoodputCase run = plain_case();
+        run.failures = {{.name = "node", .scope = FailureScope::node, .components = 32, .mtbf = 2000 * hour}};
+        run.replacement = {
+            .spares = 0, .repair = 5 * day, .shortage = Shortage::shrink, .dp = dp, .gpus = 256, .gpus_per_node = 8};
+        Goodput const expected = expected_goodput(run);
+        FaultStudy const study = study_faults(run, options_of(100));
+        CAPTURE(dp, expected.shares.shrink, study.shares.shrink);
+        CHECK(study.shares.shrink == Approx(expected.shares.shrink).epsilon(0.15));
+    }
+}
+
 TEST_CASE("tiers: copies in memory survive a node, a fabric failure goes back to the storage") {
     GoodputCase run = plain_case(100);
     run.work = 2 * day;
