@@ -1,5 +1,6 @@
 #include "cost_models/goodput.hpp"
 
+#include "core/quantity_text.hpp"
 #include "cost_models/goodput/checkpoint_interval.hpp"
 #include "cost_models/goodput/repairs.hpp"
 #include "cost_models/goodput/tiers_in_use.hpp"
@@ -158,6 +159,12 @@ TierInterval interval_of(GoodputCase const& run, std::vector<double> const& rate
 }
 
 std::string approximation_of(GoodputCase const& run) {
+    for (CheckpointTier const& tier : run.tiers)
+        if (tier.interval > run.work)
+            return fmt::format(
+                "the figures are those of a run without end: this one ({} of work) is over before the first checkpoint "
+                "of {} (every {})",
+                human(run.work), tier.name, human(tier.interval));
     if (run.tiers.size() > 1) return "several tiers are combined to first order in the failure rate";
     for (FailureProcess const& process : run.failures)
         if (process.shape != 1) return "Weibull failures count with their long-run rate";

@@ -375,6 +375,14 @@ TEST_CASE("a missing node costs its share of the run, however many replicas it h
     CHECK(shares.shrink / (shares.useful + shares.shrink) == Approx((1 - std::exp(-24 / 62.5)) / 8).epsilon(0.01));
 }
 
+TEST_CASE("a run that ends before its first checkpoint is told from one without end") {
+    GoodputCase run = plain_case(1 * hour, 5 * s, 0 * s, 60 * hour);
+    CHECK(expected_goodput(run).approximation.empty());
+    run.work = 30 * minute;
+    CHECK_THAT(expected_goodput(run).approximation, contains("30 min of work"));
+    CHECK_THAT(expected_goodput(run).approximation, contains("storage (every 60 min)"));
+}
+
 TEST_CASE("values out of range are refused by name") {
     GoodputCase const good = plain_case(10 * minute, 5 * s, 5 * s, 1 * day);
     auto const refused = [&](auto change, std::string const& part) {
