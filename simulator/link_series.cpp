@@ -25,7 +25,7 @@ struct RateChange {
     double rate = 0;
 };
 
-std::vector<LinkStep> steps_of(std::vector<RateChange>& changes) {
+std::vector<LinkStep> steps_of(std::vector<RateChange>& changes, BytesPerSecond bandwidth) {
     std::stable_sort(changes.begin(), changes.end(),
                      [](RateChange const& a, RateChange const& b) { return a.time < b.time; });
     std::vector<LinkStep> steps;
@@ -37,7 +37,7 @@ std::vector<LinkStep> steps_of(std::vector<RateChange>& changes) {
             rate += changes[i].rate;
         largest = std::max(largest, rate);
         // Sums and differences of rates leave a rounding error where nothing is left.
-        double const shown = rate > 1e-9 * largest ? rate : 0;
+        double const shown = rate > 1e-9 * largest ? std::min(rate, bandwidth.base()) : 0;
         if (steps.empty() || steps.back().rate.base() != shown)
             steps.push_back({time, BytesPerSecond::from_base(shown)});
     }
@@ -72,7 +72,8 @@ std::vector<LinkSeries> link_series(TaskGraph const& graph, TaskTimes const& tim
     });
     std::vector<LinkSeries> series;
     for (std::size_t i = 0; i < order.size(); ++i)
-        series.push_back({links[order[i]].name, links[order[i]].bandwidth, steps_of(changes[i])});
+        series.push_back(
+            {links[order[i]].name, links[order[i]].bandwidth, steps_of(changes[i], links[order[i]].bandwidth)});
     return series;
 }
 

@@ -21,8 +21,8 @@ struct LinkSeries {
 };
 
 /// Use over time of the `most` links that carry most of what they could, fullest first (of equals the first of the
-/// fabric). Each transfer counts with its mean rate between the end of its latency and its end; what max-min sharing
-/// does within one transfer is not seen.
+/// fabric). Each transfer counts with its mean rate between the end of its latency and its end, all of them with no
+/// more than the link's bandwidth; what max-min sharing does within one transfer is not seen.
 std::vector<LinkSeries> link_series(TaskGraph const& graph, TaskTimes const& times, Fabric const& fabric,
                                     std::size_t most);
 

@@ -59,3 +59,20 @@ TEST_CASE("link_series: a transfer that waits for its latency moves nothing mean
             CHECK(link.steps[0].rate.base() == Approx(flow.rate.base() / 2));
     }
 }
+
+TEST_CASE("link_series: transfers that share a link never carry more than it") {
+    TaskGraph graph;
+    graph.ranks = {{0, 0, 8}, {8, 1, 8}};
+    graph.names = {"send"};
+    graph.demands = {{.kind = CollectiveKind::send_receive, .members = {0, 1}, .shares = {.scale_out = 1}}};
+    Task const task{.duration = 1.5, .demand = 0, .stream = Stream::pipeline, .part = TaskPart::pp};
+    graph.tasks = {task, task};
+    graph.tasks[1].duration = 0.5;
+    Fabric const fabric(find_cluster("h100-sxm", "test"), graph);
+    // The first is alone for one second and then shares: mean rates of 0.75 and 0.5.
+    auto const series = link_series(graph, {.start = {0, 1}, .end = {2, 2}}, fabric, 10);
+    REQUIRE(!series.empty());
+    for (LinkSeries const& link : series)
+        for (LinkStep const& step : link.steps)
+            CHECK(step.rate <= link.bandwidth);
+}
