@@ -1,6 +1,7 @@
 #include "simulator/lane_writer.hpp"
 
 #include "core/error.hpp"
+#include "simulator/rank_activity.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,9 +35,11 @@ LaneWriter::LaneWriter(Shape const& shape, StepProgram& program, double jitter, 
                                     .stands_for = shape.lanes == 1 ? shape.width : 1});
 }
 
-double LaneWriter::noisy(double duration, std::size_t lane) {
-    double const factor = jitter_ > 0 ? std::exp(jitter_ * normal(random_)) : 1;
-    return duration * speed_[lane] * factor;
+double LaneWriter::noisy(ProgramItem const& item, std::size_t lane) {
+    double const duration = item.duration * speed_[lane];
+    if (jitter_ == 0) return duration;
+    double const variance = std::log1p(std::expm1(jitter_ * jitter_) * item.concentration);
+    return duration * std::exp(std::sqrt(variance) * normal(random_) - variance / 2);
 }
 
 /// Adds the task with what `waiting_` has collected.
@@ -92,7 +95,8 @@ void LaneWriter::run_item(std::int64_t rank, ProgramItem const& item, Stream str
         for (std::int64_t k = 0; k < m.count; ++k)
             append(waiting_, lanes_[index(rank, m.first + k * m.stride)].tail);
         std::size_t const first = index(rank, m.first);
-        Task task{.duration = stream == Stream::compute ? noisy(item.duration, first) : item.duration,
+        bool const computes = stream == Stream::compute && !is_communication(item.part);
+        Task task{.duration = computes ? noisy(item, first) : item.duration,
                   .latency = item.latency,
                   .rank = static_cast<std::int32_t>(first),
                   .demand = item.group < 0 ? -1 : demand_of(item.group, rank, g),

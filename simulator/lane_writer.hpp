@@ -95,7 +95,10 @@ private:
     /// Whether a lane of two pipeline ranks lies in two blocks of `size` ranks.
     [[nodiscard]] bool leaves(std::int64_t size, std::int64_t from, std::int64_t to, std::int64_t lane) const;
     std::uint32_t add(Task task, ProgramItem const& item, SlotTag const& tag);
-    double noisy(double duration, std::size_t lane);
+    /// What the item takes on this lane: a log-normal deviate of mean one makes each of its kernels longer or shorter,
+    /// independently, and all of them the deviate of the same mean and variance as their sum. Source: L. F. Fenton,
+    /// IRE Transactions on Communications Systems 8(1), 1960.
+    double noisy(ProgramItem const& item, std::size_t lane);
 
     Shape shape_;
     StepProgram& program_;

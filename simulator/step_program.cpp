@@ -258,7 +258,10 @@ Program coalesced(Program const& program, StepProgram& names) {
     auto const merge = [](std::vector<ProgramItem>& into, ProgramItem const& item) {
         for (ProgramItem& existing : into)
             if (existing.part == item.part) {
+                double const squares = existing.concentration * existing.duration * existing.duration +
+                                       item.concentration * item.duration * item.duration;
                 existing.duration += item.duration;
+                if (existing.duration > 0) existing.concentration = squares / (existing.duration * existing.duration);
                 existing.latency += item.latency;
                 return;
             }

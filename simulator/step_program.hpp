@@ -37,6 +37,7 @@ struct ProgramItem {
     std::int16_t group = -1;  ///< index into `StepProgram::groups`; -1: compute
     double duration = 0;      ///< seconds
     double latency = 0;
+    double concentration = 1;  ///< sum of the squares of its kernels' times, in squares of `duration`; 1: one kernel
     enum class Side : std::uint8_t { backward, forward } side = Side::backward;  ///< of a pair
     [[nodiscard]] bool is_compute() const { return group < 0; }
 };

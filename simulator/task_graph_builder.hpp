@@ -30,7 +30,7 @@ struct GraphOptions {
     Folding folding = Folding::folded;
     std::int64_t steps = 1;
     std::int64_t prefetch = 1;  ///< layers whose weights are gathered ahead of the one at work
-    double jitter = 0;          ///< standard deviation of the logarithm of every compute task's time
+    double jitter = 0;          ///< of every kernel's time: standard deviation of its logarithm; the mean stays
     std::uint64_t seed = 1;
     std::vector<Straggler> stragglers{};
     PipelineSchedule const* schedule = nullptr;  ///< instead of the plan's own, e.g. one read from a file

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "simulator/plan_simulation.hpp"
+#include "simulator/rank_activity.hpp"
 #include "tests/catch.hpp"
 #include "tests/seeds.hpp"
 #include "tests/simulator/planned_case.hpp"
@@ -167,6 +168,64 @@ TEST_CASE("graph: a straggler slows the step by what the slowest rank needs, and
     options.stragglers.clear();
     options.most_tasks = 100;
     CHECK_THROWS_AS(build_task_graph(form, plan, options), InputError);
+}
+
+TEST_CASE("graph: a straggler and jitter stretch what a rank computes, not what it sends") {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile const framework = neutral_framework();
+    ModelSpec model = llama(2048, 16, 8, 8, 5504);
+    model.tied_embeddings = true;  // both ends of the pipeline reduce its gradients
+    ParallelPlan plan{.dp = 2, .tp = 2, .pp = 2};
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 16}, machine, framework, Precision::bf16);
+    GraphOptions options{.granularity = Granularity::layer, .folding = Folding::unfolded};
+    TaskGraph const even = build_task_graph(form, plan, options);
+    options.stragglers = {{.rank = 0, .factor = 10}};
+    options.jitter = 0.1;
+    TaskGraph const uneven = build_task_graph(form, plan, options);
+    REQUIRE(uneven.tasks.size() == even.tasks.size());
+    int reduced = 0;
+    for (std::size_t id = 0; id < even.tasks.size(); ++id) {
+        Task const& task = even.tasks[id];
+        bool const reduces = even.names[task.name] == "reduce gradients of the embedding";
+        reduced += reduces ? 1 : 0;
+        if (reduces || is_communication(task.part)) CHECK(uneven.tasks[id].duration == task.duration);
+    }
+    CHECK(reduced > 0);
+}
+
+TEST_CASE("graph: jitter leaves the mean of what is computed, and spreads it alike however fine the tasks are") {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile const framework = neutral_framework();
+    ModelSpec const model = llama(2048, 16, 8, 8, 5504);
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 512}, machine, framework, Precision::bf16);
+    // On one rank the step is the sum of its tasks: of 512 microbatches it is near their mean.
+    auto const [granularity, jitter] = GENERATE(table<Granularity, double>(
+        {{Granularity::op, 0.5}, {Granularity::layer, 0.5}, {Granularity::stage, 0.5}, {Granularity::layer, 1.0}}));
+    GraphOptions options{.granularity = granularity, .folding = Folding::unfolded};
+    double const even = simulated(form, {}, options);
+    options.jitter = jitter;
+    constexpr int runs = 40;
+    double sum = 0, squares = 0;
+    for (int i = 0; i < runs; ++i) {
+        options.seed = static_cast<std::uint64_t>(i) + 1;
+        double const ratio = simulated(form, {}, options) / even;
+        sum += ratio;
+        squares += ratio * ratio;
+    }
+    double const mean = sum / runs;
+    double const spread = std::sqrt(squares / runs - mean * mean);
+    CAPTURE(name_of(granularity), jitter, mean, spread);
+    CHECK(mean == Approx(1).margin(5 * spread / std::sqrt(runs)));
+    // The same of the kernels one by one.
+    TaskGraph const kernels = build_task_graph(form, {}, {.granularity = Granularity::op});
+    double total = 0, of_squares = 0;
+    for (Task const& task : kernels.tasks) {
+        total += task.duration;
+        of_squares += task.duration * task.duration;
+    }
+    double const expected = std::sqrt(std::expm1(jitter * jitter) * of_squares) / total;
+    CHECK(spread > 0.6 * expected);
+    CHECK(spread < 1.5 * expected);
 }
 
 TEST_CASE("graph: none is built once an interrupt has come") {
