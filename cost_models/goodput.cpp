@@ -1,6 +1,5 @@
 #include "cost_models/goodput.hpp"
 
-#include "core/quantity_text.hpp"
 #include "cost_models/goodput/checkpoint_interval.hpp"
 #include "cost_models/goodput/repairs.hpp"
 #include "cost_models/goodput/tiers_in_use.hpp"
@@ -19,6 +18,18 @@ using units::s;
 constexpr double most_attempts_log = 500;
 constexpr double least_useful = 1e-9;  ///< share of the wall clock below which the run never ends
 constexpr Seconds never = Seconds::from_base(std::numeric_limits<double>::infinity());
+
+/// The case without the checkpoints that it never comes to: a tier whose interval is longer than the work takes none,
+/// so that a failure loses all that was done and there is nothing to load.
+GoodputCase up_to_its_end(GoodputCase const& given) {
+    GoodputCase run = given;
+    for (CheckpointTier& tier : run.tiers)
+        if (tier.interval > run.work) {
+            tier.interval = run.work;
+            tier.stall = tier.lag = tier.load = {};
+        }
+    return run;
+}
 
 /// What a snapshot of the tier stands still for the write of the one before, which takes longer than the interval.
 Seconds wait_for_write(GoodputCase const& run, std::size_t tier) {
@@ -159,25 +170,23 @@ TierInterval interval_of(GoodputCase const& run, std::vector<double> const& rate
 }
 
 std::string approximation_of(GoodputCase const& run) {
-    for (CheckpointTier const& tier : run.tiers)
-        if (tier.interval > run.work)
-            return fmt::format(
-                "the figures are those of a run without end: this one ({} of work) is over before the first checkpoint "
-                "of {} (every {})",
-                human(run.work), tier.name, human(tier.interval));
     if (run.tiers.size() > 1) return "several tiers are combined to first order in the failure rate";
     for (FailureProcess const& process : run.failures)
         if (process.shape != 1) return "Weibull failures count with their long-run rate";
     if (run.replacement.spares && !run.failures.empty())
         return "waiting for nodes is added to the rest as if the two were independent";
     if (run.spikes.per_day > 0) return "loss spikes go back half an interval on average";
+    bool const never_saves = run.tiers.front().interval > run.work;
+    if (never_saves && run.maintenance.every.base() > 0)
+        return "a run that ends before its first checkpoint: those of its planned stops are not counted";
     return {};
 }
 
 }  // namespace
 
-Goodput expected_goodput(GoodputCase const& given) {
-    check_goodput_case(given);
+Goodput expected_goodput(GoodputCase const& asked) {
+    check_goodput_case(asked);
+    GoodputCase const given = up_to_its_end(asked);
     GoodputCase const run = with_waits(given);
     Goodput result;
     PerSecond per_s;
@@ -188,7 +197,7 @@ Goodput expected_goodput(GoodputCase const& given) {
     for (CheckpointTier const& tier : run.tiers)
         stalls += tier.stall / tier.interval;
     if (repairs.rejoin_per_s > 0) {  // a graceful restart: a checkpoint, then load and start
-        Seconds const each = given.tiers.front().stall + run.restart + run.tiers.front().load;
+        Seconds const each = asked.tiers.front().stall + run.restart + asked.tiers.front().load;
         result.causes.push_back(add_cause(per_s, "node rejoins", repairs.rejoin_per_s, {},
                                           {.detection = {}, .restart = each, .first = each}));
     }
@@ -220,8 +229,8 @@ Goodput expected_goodput(GoodputCase const& given) {
     result.mtbf = all > 0 ? 1 / all * s : never;
     result.wall = use.useful > least_useful ? run.work / use.useful : never;
     for (std::size_t tier = 0; tier < run.tiers.size(); ++tier)
-        result.intervals.push_back(interval_of(given, rates, tier));
-    result.approximation = approximation_of(given);
+        result.intervals.push_back(interval_of(asked, rates, tier));
+    result.approximation = approximation_of(asked);
     return result;
 }
 

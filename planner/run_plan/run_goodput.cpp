@@ -16,8 +16,10 @@ RunGoodput run_goodput(FailureRecord const& record, ClusterSpec const& cluster, 
     CheckpointSize const size =
         even_checkpoint(adapters ? count_adapter_parameters(model, plan.adapters) : counts.total + counts.mtp,
                         adapters ? 0 : counts.embedding + counts.head, framework.memory, plan, accelerators, per_node);
-    GoodputCase run = usual_goodput_case(1 * units::day, accelerators, per_node, size.total,
-                                         cluster.accelerator.host_bandwidth.value);
+    // How long the run takes is not known yet; longer than any interval, its shares do not depend on it.
+    constexpr Seconds without_end = 36500 * units::day;
+    GoodputCase run =
+        usual_goodput_case(without_end, accelerators, per_node, size.total, cluster.accelerator.host_bandwidth.value);
     run.failures = failures_of(record, accelerators, per_node);
     for (CheckpointTier& tier : run.tiers)
         tier.interval = Seconds{};

@@ -375,12 +375,23 @@ TEST_CASE("a missing node costs its share of the run, however many replicas it h
     CHECK(shares.shrink / (shares.useful + shares.shrink) == Approx((1 - std::exp(-24 / 62.5)) / 8).epsilon(0.01));
 }
 
-TEST_CASE("a run that ends before its first checkpoint is told from one without end") {
-    GoodputCase run = plain_case(1 * hour, 5 * s, 0 * s, 60 * hour);
-    CHECK(expected_goodput(run).approximation.empty());
-    run.work = 30 * minute;
-    CHECK_THAT(expected_goodput(run).approximation, contains("30 min of work"));
-    CHECK_THAT(expected_goodput(run).approximation, contains("storage (every 60 min)"));
+TEST_CASE("a run that ends before its first checkpoint is one piece of work, and there is nothing to load") {
+    GoodputCase run = plain_case(50 * hour, 30 * minute, 1 * hour, 10 * hour);
+    run.work = 12 * hour;
+    // Daly's expected time of one segment without a checkpoint.
+    double const rate = 1 / 10.0;
+    double const down = 3 / 60.0, restart = 2 / 60.0;
+    double const hours = (1 / rate + down) * std::exp(rate * restart) * std::expm1(rate * 12);
+    Goodput const result = expected_goodput(run);
+    CHECK(result.wall.in(hour) == Approx(hours).epsilon(1e-12));
+    CHECK(result.shares.stall == 0);
+    CHECK(result.shares.total() == Approx(1).epsilon(1e-12));
+    CHECK(result.approximation.empty());
+    CHECK(result.intervals.front().used == 50 * hour);
+    run.tiers[0].interval = 1000 * hour;
+    CHECK(expected_goodput(run).ratio() == result.ratio());
+    run.maintenance = {.every = 6 * hour, .duration = 1 * minute};
+    CHECK_THAT(expected_goodput(run).approximation, contains("planned stops"));
 }
 
 TEST_CASE("values out of range are refused by name") {

@@ -164,6 +164,18 @@ TEST_CASE(
     CHECK(study.shares.stall == Approx(expected.shares.stall).epsilon(drained ? 0.05 : 0.01).margin(0.001));
 }
 
+TEST_CASE("simulation and closed form agree on a run that ends before its first checkpoint") {
+    GoodputCase run = plain_case();
+    run.work = 30 * day;
+    run.failures = {{.name = "gpu", .scope = FailureScope::gpu, .components = 1, .mtbf = 33 * day}};
+    run.tiers[0].interval = 100 * day;
+    run.tiers[0].load = 5 * hour;
+    FaultStudy const study = study_faults(run, options_of(400));
+    Goodput const expected = expected_goodput(run);
+    CAPTURE(study.ratio_of_means(), expected.ratio(), study.ratio_error());
+    CHECK(std::abs(study.ratio_of_means() - expected.ratio()) < 4 * study.ratio_error());
+}
+
 TEST_CASE("the closed form's first-order parts are near the simulation: tiers, spikes, spares, shrinking") {
     GoodputCase run = rich_case();
     for (FailureProcess& process : run.failures)
