@@ -95,8 +95,9 @@ std::string key_figures(SimulationReport const& r) {
     return aligned_pairs(pairs);
 }
 
-/// One line of the table of ranks: a rank; where there are too many, the mean over the ranks of a stage and the fullest
-/// memory among them, for evenly spaced stages.
+/// One line of the table of ranks: a rank; where there are too many, the mean over the ranks of a stage that are alike
+/// and the fullest memory among them, for evenly spaced stages. Ranks that compute longer than the others of their
+/// stage are apart.
 struct RankRow {
     std::string rank;
     std::int64_t stage = 0;
@@ -117,6 +118,26 @@ RankAnalysis mean_of(std::vector<RankAnalysis const*> const& ranks) {
     return mean;
 }
 
+/// The ranks of a stage, and those of them that compute longer than the median does: by more than what jitter leaves.
+struct StageRanks {
+    std::vector<std::size_t> alike;
+    std::vector<std::size_t> slower;
+};
+
+StageRanks split_by_pace(SimulationReport const& r, std::vector<std::size_t> const& members) {
+    constexpr double most_alike = 1.02;
+    auto const compute = [&](std::size_t rank) { return r.analysis.ranks[rank].compute.total(); };
+    std::vector<Seconds> sorted;
+    for (std::size_t const rank : members)
+        sorted.push_back(compute(rank));
+    auto const middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    StageRanks split;
+    for (std::size_t const rank : members)
+        (compute(rank) > most_alike * *middle ? split.slower : split.alike).push_back(rank);
+    return split;
+}
+
 std::vector<RankRow> rank_rows(SimulationReport const& r) {
     std::vector<RankRow> rows;
     auto const peak = [&](std::size_t rank) { return r.memory.empty() ? Bytes{} : r.memory[rank].peak; };
@@ -129,7 +150,8 @@ std::vector<RankRow> rank_rows(SimulationReport const& r) {
     std::map<std::int64_t, std::vector<std::size_t>> stages;
     for (std::size_t i = 0; i < r.analysis.ranks.size(); ++i)
         stages[r.graph.ranks[i].pipeline].push_back(i);
-    for (auto const& [stage, members] : stages) {
+    auto const add_row = [&](std::int64_t stage, std::vector<std::size_t> const& members, char const* words) {
+        if (members.empty()) return;
         std::vector<RankAnalysis const*> analyses;
         Bytes most;
         for (std::size_t const rank : members) {
@@ -137,8 +159,13 @@ std::vector<RankRow> rank_rows(SimulationReport const& r) {
             most = std::max(most, peak(rank));
         }
         std::string const first = fmt::format("{}", r.graph.ranks[members.front()].rank);
-        rows.push_back(
-            {members.size() == 1 ? first : fmt::format("{} of them", members.size()), stage, mean_of(analyses), most});
+        rows.push_back({members.size() == 1 ? first : fmt::format("{} {}", members.size(), words), stage,
+                        mean_of(analyses), most});
+    };
+    for (auto const& [stage, members] : stages) {
+        StageRanks const split = split_by_pace(r, members);
+        add_row(stage, split.alike, "of them");
+        add_row(stage, split.slower, "slower");
     }
     if (rows.size() <= most_rows) return rows;
     std::vector<RankRow> spaced;

@@ -132,7 +132,7 @@ TEST_CASE("simulate: forward-only has no backward; a schedule file brings its st
         std::string const file = folder.path(schedule + ".csv");
         std::vector<std::string> const plan{"--tp", "2", "--dp", "2", "--format", "json"};
         RunResult const named =
-            simulate(with(schedule == "interleaved" ? with(plan, {"--vpp", "2"}) : plan,
+            simulate(with(schedule == "interleaved" || schedule == "breadth-first" ? with(plan, {"--vpp", "2"}) : plan,
                           {"--pp", "4", "--schedule", schedule, "--write-schedule", file, "--with-transfers"}));
         RunResult const read = simulate(with(plan, {"--schedule-file", file}));
         CAPTURE(schedule, named.err, read.err);
@@ -140,6 +140,20 @@ TEST_CASE("simulate: forward-only has no backward; a schedule file brings its st
         for (char const* key : {"iteration_time_s", "iteration_time_low_s", "peak_reserved_bytes", "memory", "plan"})
             CHECK(nlohmann::json::parse(named.out).at(key) == nlohmann::json::parse(read.out).at(key));
     }
+}
+
+TEST_CASE("simulate: of more ranks than a table has, the slow ones are apart") {
+    std::vector<std::string> const plan{
+        "simulate", "--model",       "llama-2-7b",     "--cluster",    "a100-sxm-80gb", "--gpus", "64",
+        "--seq",    "2048",          "--global-batch", "32",           "--tp",          "4",      "--pp",
+        "2",        "--granularity", "stage",          "--no-timeline"};
+    RunResult const one = run_sextant(with(plan, {"--straggler", "63:1.5x"}));
+    CHECK(one.out.find("32 of them      0") != std::string::npos);
+    CHECK(one.out.find("31 of them      1") != std::string::npos);
+    CHECK(one.out.find("        63      1") != std::string::npos);
+    RunResult const node = run_sextant(with(plan, {"--slow-node", "0:1.5x"}));
+    CHECK(node.out.find("24 of them      0") != std::string::npos);
+    CHECK(node.out.find("  8 slower      0") != std::string::npos);
 }
 
 TEST_CASE("simulate --schedule-file: an order of its own is named in the plan, and its memory is that of the order") {
