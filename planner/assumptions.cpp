@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdint>
 #include <iterator>
 #include <utility>
@@ -114,21 +113,24 @@ void add_schedule(std::vector<std::string>& lines, Schedule schedule) {
                         "which it does not slow down");
 }
 
-/// Groups that some domain's end would cut, if ranks were dealt out without a gap.
+/// Groups that would fit into a domain, and that its edge cuts where ranks are numbered through.
 void add_cut_groups(std::vector<std::string>& lines, ClusterSpec const& cluster, ParallelPlan const& plan) {
-    std::int64_t const domain = cluster.domain_size;
-    if (plan.world_size() <= domain || cluster.scale_up.kind == ScaleUpKind::torus) return;
-    constexpr std::array groups{std::pair{"tp", GroupKind::tensor}, std::pair{"cp", GroupKind::context},
-                                std::pair{"ep", GroupKind::expert}};
-    for (auto const& [name, kind] : groups) {
+    if (plan.world_size() <= cluster.domain_size || cluster.scale_up.kind == ScaleUpKind::torus) return;
+    std::vector<std::string> cut;
+    for (auto const& [kind, name] : {std::pair{GroupKind::tensor, "tp"},
+                                     {GroupKind::context, "cp"},
+                                     {GroupKind::expert, "ep"},
+                                     {GroupKind::data, "dp"}}) {
         GroupPlacement const group = place(kind, plan, cluster);
         std::int64_t const span = group.size * group.stride;
-        if (group.size <= 1 || group.domains > 1 || domain % span == 0) continue;
-        lines.push_back(fmt::format(
-            "{} groups of {}: priced as if none lay over two domains of {}: {} of each are used, the others idle and "
-            "not paid",
-            name, group.size, domain, domain / span * span));
+        if (group.size > 1 && span <= cluster.domain_size && cluster.domain_size % span != 0)
+            cut.push_back(fmt::format("{} over {} ranks", name, group.size));
     }
+    if (!cut.empty())
+        lines.push_back(fmt::format(
+            "{}: the edge of a domain of {} cuts some of these groups; they are priced as if each lay in one domain, "
+            "with the accelerators left over idle and not paid",
+            join(cut), cluster.domain_size));
 }
 
 }  // namespace
@@ -158,11 +160,11 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     std::vector<std::string> notes = notes_on_profile(cluster);
     lines.insert(lines.begin(), std::move_iterator(notes.begin()), std::move_iterator(notes.end()));
     if (std::string remark = left_out_remark(model); !remark.empty()) lines.insert(lines.begin(), std::move(remark));
-    add_cut_groups(lines, cluster, plan);
     if (plan.offload != Offload::none)
         lines.emplace_back(
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; of measured steps "
             "those of MaxText on TPUs alone offloaded anything, activations");
+    add_cut_groups(lines, cluster, plan);
     if (plan.pp > 1) add_schedule(lines, plan.schedule);
     if (plan.schedule == Schedule::overlapped && !can_overlap_experts(plan))
         lines.push_back(fmt::format("schedule {}: Megatron-Core refuses this plan; it wants {}", name_of(plan.schedule),

@@ -286,3 +286,20 @@ TEST_CASE("memory limit: both the device and the host must have room", "[INV-21]
     memory.host = 5.1 * units::GB;
     CHECK_FALSE(limit.admits(memory));
 }
+
+TEST_CASE("report: groups that the edge of a domain cuts are named, and those that fit are not") {
+    Subject s;
+    auto const cut = [&](ParallelPlan const& plan) {
+        for (std::string const& line : s.report(plan).assumptions)
+            if (line.find("the edge of a domain") != std::string::npos) return line;
+        return std::string();
+    };
+    CHECK(cut({.dp = 2, .tp = 8, .pp = 2}).empty());
+    s.machine = find_cluster("gb200-nvl72", "test");
+    s.workload.global_batch = 72;
+    CHECK(cut({.dp = 9, .tp = 8, .pp = 2}).empty());  // 72 ranks of each stage: a rack
+    std::string const line = cut({.dp = 9, .tp = 16});
+    CHECK_THAT(line, contains("tp over 16 ranks: the edge of a domain of 72"));
+    CHECK_THAT(cut({.dp = 4, .tp = 8, .pp = 4}), contains("dp over 4 ranks"));
+    CHECK(cut({.dp = 4, .tp = 16}).empty());  // one rack has them all
+}
