@@ -239,9 +239,12 @@ private:
         std::vector<LaneTasks> const before = writer_.tail(rank);
         Seconds const lost =
             pass == TaskPass::forward ? add_forward(rank, tag, position) : add_backward(rank, tag, position);
+        // While it is slowed activations are on their way.
+        bool const copies = copies_activations(tag);
+        if (copies) layered_.lose(rank, tag, lost);
         add_activation_copy(rank, tag, before);
         if (pass != TaskPass::backward_weight) pass_on(rank, tag);
-        layered_.lose(rank, tag, lost);
+        if (!copies) layered_.lose(rank, tag, lost);
     }
 
     /// Exposed transfer to the neighbour (a share `shown` of it), and note for it.
@@ -277,8 +280,11 @@ private:
         return owners_[at(stage, microbatch)];
     }
 
+    [[nodiscard]] bool copies_activations(SlotTag const& tag) const {
+        return offloads_activations(plan_) && tag.pass != TaskPass::backward_weight;
+    }
     void add_activation_copy(std::int64_t rank, SlotTag const& tag, std::vector<LaneTasks> const& before) {
-        if (!offloads_activations(plan_) || tag.pass == TaskPass::backward_weight) return;
+        if (!copies_activations(tag)) return;
         Bytes const chunk = program_.kept(static_cast<std::size_t>(tag.stage), &BlockProgram::offloaded);
         ProgramItem const item{.name = program_.name("activations"),
                                .part = TaskPart::offload,

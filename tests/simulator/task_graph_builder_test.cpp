@@ -72,6 +72,31 @@ TEST_CASE("graph: activations that wait on the host stretch a step by what the e
     CHECK(stretched > 60);
 }
 
+TEST_CASE("graph: ZeRO 3 beside activations on their way to the host takes what the estimate says", "[INV-30]") {
+    std::mt19937_64 random(seeded(29));
+    int both = 0;
+    for (int i = 0; i < 150; ++i) {
+        ClusterSpec const machine = cluster_with_host_link(random);
+        FrameworkProfile const framework = busy_framework(random);
+        PlannedCase c = draw_plan(random, true);
+        c.plan.pp = c.plan.vpp = 1;
+        c.plan.schedule = Schedule::one_f_one_b;
+        c.plan.dp = 4;
+        c.plan.zero = pick(random, {2, 3});
+        c.plan.offload = Offload::activations;
+        c.workload.global_batch = 32;
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        StepEstimate const estimate = form.evaluate(c.plan);
+        double const step = simulated(form, c.plan, {.granularity = Granularity::layer});
+        Seconds const least = 0.02 * estimate.time;
+        if (estimate.breakdown.dp > least && estimate.breakdown.offload > least) ++both;
+        CAPTURE(i, c.plan.cp, c.plan.zero, c.plan.ep, estimate.time.base(), estimate.breakdown.dp.base(),
+                estimate.breakdown.offload.base(), step);
+        CHECK(step == Approx(estimate.time.base()).epsilon(0.05));
+    }
+    CHECK(both > 15);
+}
+
 TEST_CASE("graph: every rank for itself takes as long as one for all", "[INV-31]") {
     std::mt19937_64 random(seeded(6));
     ClusterSpec const machine = cluster();
