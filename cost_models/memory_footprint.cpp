@@ -15,8 +15,6 @@ namespace {
 
 using units::B;
 
-constexpr double frozen_weight_bytes = 2;  // bf16 or fp16, as checkpoints are published
-
 /// Of a rank's parameters those that data parallelism gathers and reduces: experts, and the rest, where they have
 /// copies.
 LocalParameters with_copies(LocalParameters parameters, ParallelPlan const& plan) {
@@ -61,80 +59,6 @@ double narrow_copies_of(Precision precision, AcceleratorProfile const& accelerat
     return precision == Precision::fp8 && is_data_center_blackwell(accelerator) ? 1 : 2;
 }
 
-double optimizer_saving(Optimizer optimizer) {
-    switch (optimizer) {
-        case Optimizer::adamw: return 0;
-        case Optimizer::adamw_bf16:
-        case Optimizer::adamw_pure_bf16: return 4;  // moments in bf16; the weights of the latter are the caller's
-        case Optimizer::adamw_8bit: return 6;       // moments in 8 bit (block-wise scales below 1 %)
-        case Optimizer::sgd:
-        case Optimizer::muon: return 4;  // momentum only; Muon's embeddings are added back by the caller
-    }
-    return 0;
-}
-
-Bytes frozen_dense_bytes(FrozenWeights const& weights, ParallelPlan const& plan) {
-    return (frozen_weight_bytes * weights.plain.dense + bytes_per_weight(plan.adapters.base) * weights.packed.dense) *
-           B;
-}
-
-Bytes frozen_expert_bytes(FrozenWeights const& weights, ParallelPlan const& plan) {
-    return (frozen_weight_bytes * weights.plain.expert + bytes_per_weight(plan.adapters.base) * weights.packed.expert) *
-           B;
-}
-
-Bytes frozen_bytes(FrozenWeights const& weights, ParallelPlan const& plan) {
-    return frozen_dense_bytes(weights, plan) + frozen_expert_bytes(weights, plan);
-}
-
-double dense_shards(ParallelPlan const& plan) {
-    return static_cast<double>(plan.shard_group > 0 ? plan.shard_group : plan.dp * plan.cp);
-}
-
-bool shards_weights(ParallelPlan const& plan, FrameworkMemory const& framework) {
-    return plan.zero >= 3 || shards_units(plan, framework);
-}
-
-double expert_shards(ParallelPlan const& plan) {
-    if (plan.shard_group == 0) return static_cast<double>(plan.expert_dp());
-    return static_cast<double>(std::max<std::int64_t>(1, plan.shard_group * plan.tp / (plan.ep * plan.expert_tp)));
-}
-
-namespace {
-
-/// Before sharding and offload.
-StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& plan) {
-    // In bf16 throughout, whatever a framework keeps for other optimizers.
-    KeptGradients const kept = kept_gradients(framework);
-    double const gradient = kept.bytes(plan);
-    if (plan.optimizer == Optimizer::adamw_pure_bf16) return {.weights = 2, .gradients = gradient, .optimizer = 2 * 2};
-    // In fp32 throughout: weights, gradients and AdamW's moments, and no other copy of the weights.
-    if (working_bytes(plan.precision) > 2)
-        return {.weights = 4, .gradients = gradient, .optimizer = 8 - optimizer_saving(plan.optimizer)};
-    bool const fp16 = plan.precision == Precision::fp16;
-    double const master = (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) -
-                          optimizer_saving(plan.optimizer) - kept.remainder_saving(plan);
-    return {.weights = framework.weight_bytes.value, .gradients = gradient, .optimizer = std::max(0.0, master)};
-}
-
-}  // namespace
-
-StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards) {
-    StateBytes bytes = whole_state(framework, plan);
-    if (shards_weights(plan, framework)) bytes.weights /= shards;
-    if (plan.zero >= 2) bytes.gradients /= shards;
-    if (plan.zero >= 1) bytes.optimizer /= shards;
-    if (offloads_optimizer(plan)) {
-        bytes.host = bytes.optimizer;
-        bytes.optimizer = 0;
-    }
-    if (kept_gradients(framework).leave(plan)) {
-        bytes.host += bytes.gradients;
-        bytes.gradients = 0;
-    }
-    return bytes;
-}
-
 namespace {
 
 bool scans_layers(FrameworkMemory const& framework) { return framework.stacks_layers.value > 0; }
@@ -158,8 +82,8 @@ double untransposed_bytes(StageLoad const& load, ParallelPlan const& plan, Frame
 }
 
 void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    StateBytes const dense = state_bytes(framework, plan, dense_shards(plan));
-    StateBytes const expert = state_bytes(framework, plan, expert_shards(plan));
+    StateBytes const dense = state_bytes(framework, plan, dense_shards(plan), load.microbatches);
+    StateBytes const expert = state_bytes(framework, plan, expert_shards(plan), load.microbatches);
     double const pd = load.parameters.dense;
     double const pe = load.parameters.expert;
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
@@ -191,6 +115,24 @@ Bytes cast_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMem
            B;
 }
 
+/// Gradients of the layer at work, on their way to host memory, where they are not among those that ZeRO reduces.
+Bytes leaving_gradients(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (!kept_gradients(framework).leave(plan, load.microbatches)) return {};
+    double const reduced = plan.zero >= 2 ? with_copies(load.largest_layer, plan).total() : 0;
+    return working_bytes(plan.precision) * (load.largest_layer.total() - reduced) * B;
+}
+
+/// Buckets that gradients are reduced from, and the flat copy of the one that is: where ZeRO 1 and 2 reduce while
+/// others go on, two in turn. In a pipeline activations are gone by then. Source: DeepSpeed, stage_1_and_2.py
+/// (setup_buckets, allreduce_bucket), stage3.py (`ipg_buckets`).
+Bytes reduce_buckets(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.zero == 0 || plan.pp > 1) return {};
+    bool const in_turn = plan.zero <= 2 && (copies_dense(plan) || copies_experts(plan));
+    double const parameters = framework.reduce_bucket_layers.value * load.largest_layer.total();
+    double const copied = std::min(parameters, load.parameters.total());
+    return working_bytes(plan.precision) * ((in_turn ? 2 : 1) * parameters + copied) * B;
+}
+
 }  // namespace
 
 Bytes standing_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
@@ -199,8 +141,7 @@ Bytes standing_buffers(StageLoad const& load, ParallelPlan const& plan, Framewor
     if (plan.adapters.on()) total += frozen_weight_bytes * load.frozen.largest_packed * B;
     // Buckets of replicas: what ZeRO 2 and 3 reduce is gone with the layer.
     if (plan.zero <= 1) total += framework.bucket_bytes.value * with_copies(load.parameters, plan).total() * B;
-    // Gradients of the layer at work, on their way.
-    if (plan.zero <= 1 && kept_gradients(framework).leave(plan)) total += 2 * load.largest_layer.total() * B;
+    total += leaving_gradients(load, plan, framework) + reduce_buckets(load, plan, framework);
     total += cast_weights(load, plan, framework);
     if (shards_units(plan, framework)) return total;
     if (plan.zero >= 3 && !scans_layers(framework)) total += gathered_ends(load, plan);

@@ -80,8 +80,11 @@ struct StateBytes {
     double optimizer = 0;
     double host = 0;
 };
-/// `shards`: ranks that a sharded state is split over (dp * cp, the shard group, or the expert data-parallel group).
-StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards);
+/// @param shards ranks that a sharded state is split over (dp * cp, the shard group, or the expert data-parallel
+/// group).
+/// @param microbatches of a step: gradients that go to host memory stay on the device until the last (`KeptGradients`).
+StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards,
+                       double microbatches = 1);
 
 /// Ranks over which ZeRO shards dense and expert state. With shard groups an expert's is shared by those of its
 /// replicas that lie in one group: one where an expert group fills it or spans several.
@@ -120,6 +123,8 @@ Bytes layer_at_work(StageLoad const& load, FrameworkMemory const& framework);
 /// gradient of the input. Blackwells of data centres multiply fp8 with one scale for a matrix as it is. Source:
 /// Transformer Engine, `is_non_tn_fp8_gemm_supported` (compute capability 10).
 double narrow_copies_of(Precision precision, AcceleratorProfile const& accelerator);
+
+inline constexpr double frozen_weight_bytes = 2;  ///< bf16 or fp16, as checkpoints are published
 
 /// What an optimizer holds less of a parameter in moments, in bytes, than AdamW with both in fp32.
 double optimizer_saving(Optimizer optimizer);

@@ -93,6 +93,7 @@ inline constexpr ProfileField<FrameworkMemory, double> memory_numbers[] = {
     {"worst_case_experts", &FrameworkMemory::worst_case_experts, 1, Presence::optional},
     {"working_gradient_share", &FrameworkMemory::working_gradient_share, 10, Presence::optional},
     {"reduce_buffer_bytes", &FrameworkMemory::reduce_buffer_bytes, 16, Presence::optional},
+    {"reduce_bucket_layers", &FrameworkMemory::reduce_bucket_layers, 10000, Presence::optional},
     {"end_units", &FrameworkMemory::end_units, 1, Presence::optional},
     {"reserved_low", &FrameworkMemory::reserved_low, 10},
     {"reserved_typical", &FrameworkMemory::reserved_typical, 10},

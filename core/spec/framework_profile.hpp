@@ -112,6 +112,9 @@ struct FrameworkMemory {
     /// Per gradient, in the buffer that a unit is reduced from and that stays until the next unit's: where ZeRO 2 and 3
     /// are units of fp32 shards, gathered in 16 bit (PyTorch's FSDP2); 0: they are not.
     Sourced<double> reduce_buffer_bytes;
+    /// Layers whose gradients fit in a bucket that ZeRO reduces from, which has several buffers (DeepSpeed); 0: there
+    /// are no such buckets.
+    Sourced<double> reduce_bucket_layers;
     Sourced<double> end_units;     ///< 1: embedding and head are units of their own; 0: one, which stays gathered
     Sourced<Bytes> constant;       ///< workspaces of BLAS and communication libraries inside the allocator
     Sourced<Bytes> context;        ///< outside the allocator: driver context, NCCL; not in allocated nor reserved

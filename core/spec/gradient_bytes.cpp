@@ -25,7 +25,9 @@ KeptGradients kept_gradients(FrameworkMemory const& framework) {
 double KeptGradients::bytes(ParallelPlan const& plan) const {
     if (plan.optimizer == Optimizer::adamw_pure_bf16) return 2;
     if (working_bytes(plan.precision) > 2) return 4;
-    double const kept = plan.precision == Precision::fp16 ? fp16_bytes : usual_bytes;
+    double kept = plan.precision == Precision::fp16 ? fp16_bytes : usual_bytes;
+    // What a host's optimizer has of them beside is there.
+    if (plan.precision == Precision::fp16 && go_to_host(plan)) kept = std::min(kept, weight_bytes);
     // What is added up in bf16 is not wider than the weights that it is for.
     return plan.gradients == GradientFormat::bf16 ? std::min(kept, weight_bytes) : kept;
 }

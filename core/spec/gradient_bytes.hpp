@@ -12,7 +12,8 @@ struct KeptGradients {
     /// Per parameter, of the fp32 copy of 16-bit gradients that Megatron's optimizers work on. Under fp16 it is part of
     /// the optimizer's state.
     double fp16_copy_bytes = 0;
-    Switch to_host = Switch::off;  ///< with the optimizer's state in host memory they go there as they are made
+    /// With the optimizer's state in host memory they go there, as they are made where each microbatch's are reduced.
+    Switch to_host = Switch::off;
 
     /// Whether they have an array of their own, wider than the weights: Megatron's main gradients, which every
     /// microbatch is added to and each step begins by zeroing. As wide as the weights they are PyTorch's `.grad`: the
@@ -28,9 +29,14 @@ struct KeptGradients {
     /// that its bf16 copy lacks. In fp8 and fp4 only delayed scaling has that, so none is counted. Source:
     /// Megatron-Core, optimizer_config.py (`store_param_remainders`); Transformer Engine, FusedAdam.
     [[nodiscard]] double remainder_saving(ParallelPlan const& plan) const;
-    /// Whether they leave the device as they are made.
-    [[nodiscard]] bool leave(ParallelPlan const& plan) const {
+    /// Whether a plan's go to host memory in the end.
+    [[nodiscard]] bool go_to_host(ParallelPlan const& plan) const {
         return to_host == Switch::on && offloads_optimizer(plan);
+    }
+    /// Whether they leave the device as they are made. ZeRO 0 and 1 reduce them with the last microbatch: until then
+    /// all of them stay. Source: DeepSpeed, stage_1_and_2.py (reduce_ready_partitions_and_remove_grads).
+    [[nodiscard]] bool leave(ParallelPlan const& plan, double microbatches) const {
+        return go_to_host(plan) && (plan.zero >= 2 || microbatches <= 1);
     }
 };
 KeptGradients kept_gradients(FrameworkMemory const& framework);

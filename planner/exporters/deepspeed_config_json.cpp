@@ -1,17 +1,20 @@
 #include "core/json/json_text.hpp"
+#include "planner/deepspeed_bucket.hpp"
 #include "planner/exporters/deepspeed_settings.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace sextant {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json zero_section(ParallelPlan const& p, int stage) {
+Json zero_section(LaunchPlan const& launch, ParallelPlan const& p, int stage) {
     Json zero{{"stage", stage}};
+    if (stage > 0) zero["reduce_bucket_size"] = std::llround(largest_layer_parameters(launch.model, p));
     if (p.dp * p.cp > 1) zero["overlap_comm"] = true;
     if (p.zero == 3 && p.shard_group > 0) zero["mics_shard_size"] = p.shard_group;
     if (offloads_optimizer(p)) zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
@@ -37,7 +40,7 @@ std::string deepspeed_config(LaunchPlan const& launch, ParallelPlan const& p) {
     json["bf16"] = {{"enabled", p.precision == Precision::bf16}};
     json["fp16"] = {{"enabled", p.precision == Precision::fp16}};
     int const stage = deepspeed_stage(launch, p);
-    json["zero_optimization"] = zero_section(p, stage);
+    json["zero_optimization"] = zero_section(launch, p, stage);
     // DeepSpeed's ZeRO refuses optimizers that it was not tested with, SGD among them.
     if (p.optimizer == Optimizer::sgd && stage > 0) json["zero_allow_untested_optimizer"] = true;
     if (p.cp > 1) {

@@ -77,10 +77,15 @@ TEST_CASE("data_parallel_time: gradients that leave as they are made go to the h
         Seconds const longer = time_of(plan, kept, microbatches).offload - time_of(plan, kept).offload;
         return longer.base() * link / (parameters / 8);
     };
-    // Gradients of 4 bytes: of four microbatches four go down and three come up for being added to, 7 for 1.
-    CHECK(more(leaving, 4) == Approx(4 * (7 - 1)));
+    // Gradients of 2 bytes: of four microbatches three go down, come up for being added to, and go down with the last.
+    CHECK(more(leaving, 4) == Approx(2 * (3 + 3)));
     plan.zero = 1;  // they are reduced once
     CHECK(more(leaving, 4) == Approx(0).margin(1e-9));
     plan.zero = 2;
     CHECK(more({}, 4) == Approx(0).margin(1e-9));  // they stay on the device
+    // The last go in fp32, in the 4 bytes that `{}` sends.
+    CHECK(time_of(plan, leaving).offload.base() == Approx(time_of(plan, {}).offload.base()));
+    plan.gradients = GradientFormat::bf16;
+    Seconds const longer = time_of(plan, leaving).offload - time_of(plan, {}).offload;
+    CHECK(longer.base() * link / (parameters / 8) == Approx(4 - 2));
 }
