@@ -81,14 +81,22 @@ double untransposed_bytes(StageLoad const& load, ParallelPlan const& plan, Frame
     return in_format && load.narrow_copies == 1 ? framework.weight_bytes.value - narrow_copy_bytes(plan.precision) : 0;
 }
 
+/// What a rank holds of frozen weights between passes.
+Bytes held_frozen(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (!plan.adapters.on()) return {};
+    Bytes const dense = frozen_dense_bytes(load.frozen, plan);
+    Bytes const expert = frozen_expert_bytes(load.frozen, plan);
+    if (!shards_weights(plan, framework)) return dense + expert;
+    return dense / dense_shards(plan) + expert / expert_shards(plan);
+}
+
 void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     StateBytes const dense = state_bytes(framework, plan, dense_shards(plan), load.microbatches);
     StateBytes const expert = state_bytes(framework, plan, expert_shards(plan), load.microbatches);
     double const pd = load.parameters.dense;
     double const pe = load.parameters.expert;
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
-    if (plan.adapters.on())
-        m.weights += own_share(frozen_dense_bytes(load.frozen, plan), frozen_expert_bytes(load.frozen, plan), plan);
+    m.weights += held_frozen(load, plan, framework);
     double const multiplied = load.parameters.total() - load.ends.total();
     if (plan.narrow_copies == Switch::on)
         m.weights += load.narrow_copies * narrow_copy_bytes(plan.precision) * multiplied * B;
@@ -104,10 +112,11 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
 }
 
 /// Copies in the working format of the weights that are trained, where the state is wider or sharded, from forward to
-/// backward. A compiler casts the shards of all layers before it scans over them.
+/// backward, and of frozen ones that units gather. A compiler casts the shards of all layers before it scans over them.
 Bytes cast_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     double const working = working_bytes(plan.precision);
-    if (plan.zero <= 2 && shards_units(plan, framework)) return working * load.parameters.total() * B;
+    if (plan.zero <= 2 && shards_units(plan, framework))
+        return working * load.parameters.total() * B + frozen_bytes(load.frozen, plan);
     if (plan.optimizer == Optimizer::adamw_pure_bf16 || working > 2) return {};
     double const bytes = framework.cast_weight_bytes.value;
     if (!scans_layers(framework)) return plan.zero >= 3 ? Bytes{} : bytes * load.parameters.total() * B;

@@ -274,6 +274,7 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
     }
     pipeline.data_parallel = data_parallel_curves(plan, pricer_);
     if (is_framework(framework_, "megatron")) pipeline.data_parallel.bucket = gradient_bucket(plan);
+    pipeline.data_parallel.shards_weights = shards_weights(plan, framework_.memory);
     pipeline.data_parallel.in_units = plan.zero >= 2 && shards_units(plan, framework_.memory);
     return pipeline;
 }

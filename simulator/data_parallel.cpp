@@ -27,7 +27,9 @@ double update_bytes(ParallelPlan const& plan, KeptGradients const& kept, Framewo
     if (plan.optimizer == Optimizer::adamw_pure_bf16) return pure_bf16_update_bytes;
     // What is not held is neither read nor written.
     if (offloads_optimizer(plan)) return host_update_bytes - 2 * optimizer_saving(plan.optimizer);
-    double const narrower = f.gradient_bytes_sent.value - gradient_traffic(f, kept, plan).sent;
+    // What is sent in less than it is kept in is read as it is kept.
+    double const narrower = std::min(f.gradient_bytes_sent.value - gradient_traffic(f, kept, plan).updated,
+                                     std::max(0.0, kept.usual_bytes - kept.bytes(plan)));
     // An fp32 copy of 16-bit gradients is written and read, of fp16 ones also scaled in place. Source: Megatron-Core,
     // optimizer.py.
     double const copied = (plan.precision == Precision::fp16 ? 4 : 2) * kept.copy_bytes(plan);

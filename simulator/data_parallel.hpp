@@ -34,6 +34,8 @@ struct DataParallelCurves {
     /// Weights are sharded again after every backward pass, with ZeRO 2, too, and replicas of shards reduce in each
     /// (PyTorch's FSDP: SHARD_GRAD_OP, HYBRID_SHARD, fully_shard).
     bool in_units = false;
+    /// Ranks have shards of all weights alone between steps, of frozen ones, too (`shards_weights`).
+    bool shards_weights = false;
     /// Parameters that a collective of ZeRO 0 and 1 has at least (`gradient_bucket`); 0: those of a layer.
     double bucket = 0;
     KeptGradients gradients{};
@@ -122,19 +124,19 @@ struct PassesBeside {
 
 /// Gradient reduction and weight gathers of a step, layer by layer.
 ///
-/// ZeRO 0: all-reduce of the gradients. ZeRO 1, 2: reduce-scatter, then all-gather of the updated weights. ZeRO 3: two
-/// all-gathers and one reduce-scatter in every microbatch; ZeRO 2 in FSDP's units one of each. Of a transfer t beside
-/// compute c there shows t - o min(t, c) with o = `dp_overlap` (`fsdp_overlap`); c is the last microbatch's backward
-/// for gradients, the first forward for weights, and one layer's part always shows. With ZeRO 0 and 1 layers that are
-/// shorter than a bucket of gradients share a call, and one call always shows. What every microbatch sends (ZeRO
-/// 2, 3) has the layers in c, and not the ends of the model; where layers with experts come between others, layer by
-/// layer (`exposed_by_layer`). Traffic of all chunks but the one whose backwards end last
-/// (whose forwards begin first) has the passes between their turns, too. With a shard group (HSDP) the gathers stay
-/// inside the group and the gradients are all-reduced across groups once per step, in FSDP's units with every
-/// microbatch. Frozen weights are gathered by ZeRO 3 only and have no gradients. A pipeline that runs both ways has
-/// every stage on two of its ranks: they add their gradients (with ZeRO their parts of them) once per step, behind the
-/// last backward. Last of all come the gradients of an embedding that both ends of a pipeline hold
-/// (`exchange_of_ends`).
+/// ZeRO 0: all-reduce of the gradients. ZeRO 1, 2: reduce-scatter (or all-reduce, `all_reduces_gradients`), then
+/// all-gather of the updated weights. ZeRO 3: two all-gathers and one reduce-scatter in every microbatch; ZeRO 2 in
+/// FSDP's units one of each. Of a transfer t beside compute c there shows t - o min(t, c) with o = `dp_overlap`
+/// (`fsdp_overlap`); c is the last microbatch's backward for gradients, the first forward for weights, and one layer's
+/// part always shows. With ZeRO 0 and 1 layers that are shorter than a bucket of gradients share a call, and one call
+/// always shows. What every microbatch sends (ZeRO 2, 3) has the layers in c, and not the ends of the model; where
+/// layers with experts come between others, layer by layer (`exposed_by_layer`). Traffic of all chunks but the one
+/// whose backwards end last (whose forwards begin first) has the passes between their turns, too. With a shard group
+/// (HSDP) the gathers stay inside the group and the gradients are all-reduced across groups once per step, in FSDP's
+/// units with every microbatch. Frozen weights are gathered with the others where they are sharded, by ZeRO 3 and in
+/// FSDP's units, and have no gradients. A pipeline that runs both ways has every stage on two of its ranks: they add
+/// their gradients (with ZeRO their parts of them) once per step, behind the last backward. Last of all come the
+/// gradients of an embedding that both ends of a pipeline hold (`exchange_of_ends`).
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, PassesBeside const& beside,
                                     DataParallelCurves const& curves, AcceleratorProfile const& accelerator,
                                     FrameworkTiming const& framework);

@@ -47,7 +47,9 @@ struct DataParallelCallBuilder {
     double layers;
     double calls;
     bool in_units;
-    double gradient;  ///< bytes sent of it
+    bool shards_weights;
+    bool reduces_all;  ///< with ZeRO 1 and 2: every rank has all gradients, and keeps its part
+    double gradient;   ///< bytes sent of it
     double weight;
 
     void add(DataParallelMoment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter,
@@ -87,12 +89,17 @@ struct DataParallelCallBuilder {
             sharded(DataParallelMoment::backward_each, CollectiveKind::reduce_scatter, *g.scatter, gradient);
         } else {
             // ZeRO 2 keeps no full gradients, so every microbatch reduces; ZeRO 1 reduces once.
-            sharded(plan.zero == 2 ? DataParallelMoment::backward_each : DataParallelMoment::backward_last,
-                    CollectiveKind::reduce_scatter, *g.scatter, gradient);
-            sharded(in_units ? DataParallelMoment::forward_each : DataParallelMoment::forward_first,
-                    CollectiveKind::all_gather, *g.gather, weight);
+            auto const moment = plan.zero == 2 ? DataParallelMoment::backward_each : DataParallelMoment::backward_last;
+            if (reduces_all)
+                add(moment, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
+            else
+                sharded(moment, CollectiveKind::reduce_scatter, *g.scatter, gradient);
+            if (in_units || shards_weights)
+                gather(in_units ? DataParallelMoment::forward_each : DataParallelMoment::forward_first, weight);
+            else
+                sharded(DataParallelMoment::forward_first, CollectiveKind::all_gather, *g.gather, weight);
         }
-        if (g.across != nullptr)
+        if (g.across != nullptr && (plan.zero >= 3 || !reduces_all))
             add(in_units ? DataParallelMoment::backward_each : DataParallelMoment::backward_last,
                 CollectiveKind::all_reduce, *g.across, gradient / static_cast<double>(g.shard), g.ranks / g.shard,
                 g.stride * g.shard);
@@ -113,6 +120,8 @@ void each_data_parallel_call(StageLoad const& load, ParallelPlan const& plan, Da
                                       std::max(1.0, load.layers),
                                       calls_for(load.parameters.dense, std::max(1.0, load.layers), load, plan, curves),
                                       curves.in_units,
+                                      curves.shards_weights,
+                                      f.all_reduces_gradients.value > 0,
                                       gradient,
                                       parameter_sent(load.parameters.dense, load.parameters.embedding, plan, f)}
             .build(plan);
@@ -126,6 +135,8 @@ void each_data_parallel_call(StageLoad const& load, ParallelPlan const& plan, Da
             std::max(1.0, load.moe_layers),
             calls_for(load.parameters.expert, std::max(1.0, load.moe_layers), load, plan, curves),
             curves.in_units,
+            curves.shards_weights,
+            f.all_reduces_gradients.value > 0,
             gradient,
             parameter_sent(load.parameters.expert, 0, plan, f)}
             .build(plan);

@@ -47,6 +47,8 @@ inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
     {"casts_weights", &FrameworkTiming::casts_weights, 1, Presence::optional},
     {"pads_experts", &FrameworkTiming::pads_experts, 1, Presence::optional},
     {"gradient_bytes_sent", &FrameworkTiming::gradient_bytes_sent, 16},
+    {"cp_gradient_bytes_sent", &FrameworkTiming::cp_gradient_bytes_sent, 16, Presence::optional},
+    {"all_reduces_gradients", &FrameworkTiming::all_reduces_gradients, 1, Presence::optional},
     {"weight_bytes_sent", &FrameworkTiming::weight_bytes_sent, 16},
     {"gradient_sum_bytes", &FrameworkTiming::gradient_sum_bytes, 32, Presence::optional},
     {"optimizer_bytes_per_parameter", &FrameworkTiming::optimizer_bytes_per_parameter, 1000},

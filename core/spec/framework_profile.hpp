@@ -52,6 +52,11 @@ struct FrameworkTiming {
     /// dispatcher does not leave them so; 0: they lie so.
     Sourced<double> pads_experts;
     Sourced<double> gradient_bytes_sent;  ///< per parameter, by data-parallel reduction
+    /// The same where context parallelism divides sequences, if that is more.
+    Sourced<double> cp_gradient_bytes_sent;
+    /// 1: with ZeRO 1 and 2 all gradients are reduced on every rank, which keeps its part; 0: a rank gets its part
+    /// alone.
+    Sourced<double> all_reduces_gradients;
     /// Per weight, moved to add a microbatch's gradient to those before, beyond writing it in the working precision.
     Sourced<double> gradient_sum_bytes;
     Sourced<double> weight_bytes_sent;              ///< per parameter, by ZeRO's gathers

@@ -61,13 +61,20 @@ GradientTraffic gradient_traffic(FrameworkTiming const& framework, KeptGradients
     bool const is_narrow = plan.precision == Precision::fp16 && kept.bytes(plan) <= 2;
     GradientFormat const format = is_narrow ? GradientFormat::bf16 : gradient_format(plan);
     double const usual = sent_gradient_bytes(framework, format);
-    double const sent = working > 2 ? std::max(usual, working) : usual;
-    double const added = summed_gradient_bytes(framework, format);
+    double const updated = working > 2 ? std::max(usual, working) : usual;
+    bool const in_parts = plan.cp > 1 && format == GradientFormat::usual;
+    double const sent = in_parts ? std::max(updated, framework.cp_gradient_bytes_sent.value) : updated;
+    // PyTorch's .grad is as wide as its weights, whatever it is sent in.
+    double const added = summed_gradient_bytes(framework, kept.buffered() ? format : GradientFormat::usual);
     // A product's kernel adds to a buffer; any other writes its gradient, which is read again with the sum.
-    double const apart = kept.buffered() && added > 0 ? std::max(added, working + 2 * sent) : added;
+    double const apart = kept.buffered() && added > 0 ? std::max(added, working + 2 * updated) : added;
     auto const widened = [&](double sum) { return sent > working ? std::min(sum, working + sent) : 0; };
-    return {
-        .sent = sent, .added = added, .added_apart = apart, .reduced = widened(added), .reduced_apart = widened(apart)};
+    return {.sent = sent,
+            .updated = updated,
+            .added = added,
+            .added_apart = apart,
+            .reduced = widened(added),
+            .reduced_apart = widened(apart)};
 }
 
 }  // namespace sextant

@@ -49,6 +49,7 @@ double summed_gradient_bytes(FrameworkTiming const& framework, GradientFormat fo
 /// Bytes that the gradient of one weight moves in a microbatch, by what becomes of it.
 struct GradientTraffic {
     double sent;         ///< by data-parallel reduction
+    double updated;      ///< as the update reads it
     double added;        ///< to add it to those before, beyond writing it in the working precision: of a product
     double added_apart;  ///< the same of an op whose kernel cannot add it: it is read again, and the sum, too
     double reduced;      ///< to widen it for being sent, where each microbatch's is (from ZeRO 2 on)

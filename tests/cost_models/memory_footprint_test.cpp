@@ -593,6 +593,95 @@ TEST_CASE("gradients that go to the host with the optimizer leave those of one l
     CHECK(stage_memory(load, {.precision = Precision::fp16}, deepspeed).gradients == here.gradients);
 }
 
+TEST_CASE("DeepSpeed's ZeRO 1 has all gradients until the last microbatch is reduced, wherever the optimizer is",
+          "[INV-21]") {
+    FrameworkMemory const deepspeed = find_framework("deepspeed", "test").memory;
+    StageLoad load;
+    load.layers = 32;
+    load.parameters = {.dense = 8e9};
+    load.largest_layer = {.dense = 0.2e9};
+    auto const gradients = [&](int zero, double microbatches) {
+        load.microbatches = microbatches;
+        return stage_memory(load, {.dp = 8, .zero = zero, .offload = Offload::optimizer}, deepspeed).gradients /
+               units::GB;
+    };
+    CHECK(gradients(1, 8) == Approx(2 * 8));
+    CHECK(gradients(1, 1) == 0);
+    CHECK(gradients(2, 8) == 0);
+    CHECK(gradients(3, 8) == 0);
+}
+
+TEST_CASE("on one device the gradients of one layer are there on their way to the host, whatever the ZeRO stage",
+          "[INV-21]") {
+    FrameworkMemory deepspeed = find_framework("deepspeed", "test").memory;
+    deepspeed.reduce_bucket_layers.value = 0;
+    StageLoad load;
+    load.parameters = {.dense = 8e9};
+    load.largest_layer = {.dense = 0.2e9};
+    for (int const zero : {0, 1, 2, 3}) {
+        CAPTURE(zero);
+        StageMemory const m = stage_memory(load, {.zero = zero, .offload = Offload::optimizer}, deepspeed);
+        CHECK(m.gradients == Bytes{});
+        CHECK(m.buffers / units::GB == Approx(2 * 0.2));
+    }
+}
+
+TEST_CASE("DeepSpeed's host holds fp32 weights, gradients and moments, and buffers of 16 bits", "[INV-20]") {
+    FrameworkMemory const deepspeed = find_framework("deepspeed", "test").memory;
+    for (Precision const precision : {Precision::bf16, Precision::fp16})
+        for (int const zero : {1, 2, 3})
+            for (double const microbatches : {1.0, 4.0}) {
+                ParallelPlan plan{.dp = 8, .zero = zero, .offload = Offload::optimizer, .precision = precision};
+                CAPTURE(name_of(precision), zero, microbatches);
+                double const summed = zero <= 2 && microbatches > 1 ? 2 : 0;
+                auto const host = [&] { return 8 * state_bytes(deepspeed, plan, 8, microbatches).host; };
+                CHECK(host() == Approx(4 + 4 + 8 + 2 + summed));
+                plan.optimizer = Optimizer::sgd;
+                CHECK(host() == Approx(4 + 4 + 4 + 2 + summed));
+            }
+}
+
+TEST_CASE("DeepSpeed reduces gradients from buckets of its own, two in turn below ZeRO 3", "[INV-21]") {
+    FrameworkMemory deepspeed = find_framework("deepspeed", "test").memory;
+    REQUIRE(deepspeed.reduce_bucket_layers.value == 1);
+    StageLoad load;
+    load.layers = 32;
+    load.parameters = {.dense = 8e9};
+    load.largest_layer = {.dense = 0.2e9};
+    load.kept = 100 * units::GB;  // what comes without activations does not count
+    auto const more = [&](ParallelPlan const& plan, double layers) {
+        deepspeed.reduce_bucket_layers.value = 0;
+        Bytes const without = stage_memory(load, plan, deepspeed).buffers;
+        deepspeed.reduce_bucket_layers.value = layers;
+        return (stage_memory(load, plan, deepspeed).buffers - without) / units::GB;
+    };
+    CHECK(more({.dp = 8, .zero = 0}, 1) == 0);
+    CHECK(more({.dp = 8, .zero = 1}, 1) == Approx((2 + 1) * 2 * 0.2));  // buckets, and a flat copy of one
+    CHECK(more({.dp = 8, .zero = 2}, 2.5) == Approx((2 + 1) * 2 * 0.5));
+    CHECK(more({.dp = 8, .zero = 2}, 100) == Approx(2 * 2 * 20 + 2 * 8));  // a copy of what there is
+    CHECK(more({.dp = 8, .zero = 3}, 1) == Approx((1 + 1) * 2 * 0.2));
+    CHECK(more({.zero = 2, .offload = Offload::optimizer}, 1) == Approx((1 + 1) * 2 * 0.2));
+    CHECK(more({.dp = 8, .pp = 2, .zero = 1}, 1) == 0);  // reduced when activations are gone
+}
+
+TEST_CASE("units of FSDP shard frozen weights under ZeRO 2, too, and hold all of them gathered while passes run",
+          "[INV-21]") {
+    FrameworkMemory memory = fsdp_memory();
+    StageLoad load = units_of_billions();
+    load.parameters.dense = 0;
+    load.largest_layer.dense = load.ends.dense = load.head.dense = 0;
+    load.frozen.plain.dense = 13e9;
+    load.kept = 100 * units::GB;
+    ParallelPlan const plan{.dp = 8, .zero = 2, .adapters = {.rank = 16}};
+    StageMemory const m = stage_memory(load, plan, memory);
+    CHECK(m.weights / units::GB == Approx(2 * 13 / 8.0));
+    CHECK(m.buffers / units::GB == Approx(2 * 13));
+    memory.reduce_buffer_bytes.value = 0;  // ZeRO 2 of others has them whole
+    StageMemory const whole = stage_memory(load, plan, memory);
+    CHECK(whole.weights / units::GB == Approx(2 * 13));
+    CHECK(whole.buffers == Bytes{});
+}
+
 TEST_CASE("of offloaded activations there stay two layers of each pass that runs, and what weight halves wait with",
           "[INV-21]") {
     StageLoad load;

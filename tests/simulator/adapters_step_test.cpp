@@ -1,4 +1,5 @@
 #include "core/graph/plan_check.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "simulator/closed_form.hpp"
 #include "tests/catch.hpp"
@@ -107,6 +108,36 @@ TEST_CASE("adapters: ZeRO 3 shards and gathers frozen weights in their format, a
                                                          ? time_of(*cost.data_parallel.dense.gather, held + 2 * trained)
                                                          : time_of(*cost.data_parallel.dense.scatter, 4 * trained)));
         }
+    }
+}
+
+TEST_CASE("adapters: FSDP's units gather frozen weights before each forward under ZeRO 2, DeepSpeed's ranks have them",
+          "[INV-72]") {
+    ModelSpec const model = llama(4096, 32, 8, 32, 14336);
+    ClusterSpec const machine = cluster();
+    for (char const* const name : {"fsdp", "torchtitan", "deepspeed"}) {
+        FrameworkProfile const framework = find_framework(name, "test");
+        ClosedForm form(model, workload, machine, framework, Precision::bf16);
+        ParallelPlan plan{.dp = 8, .zero = 2};
+        plan.adapters = adapters(16);
+        PipelineCost const cost = form.assemble(form.price_shape(plan), plan);
+        StageLoad const& load = cost.stages.front().load;
+        bool const units = name != std::string_view("deepspeed");
+        double const held = frozen_bytes(load.frozen, plan).base();
+        double const sent = (units ? held : 0) + 2 * load.parameters.dense;
+        CAPTURE(name);
+        int gathers = 0;
+        for (DataParallelCall const& call : data_parallel_calls(load, plan, cost.data_parallel, form.timing())) {
+            if (call.kind != CollectiveKind::all_gather) continue;
+            ++gathers;
+            CHECK(call.moment == (units ? DataParallelMoment::forward_each : DataParallelMoment::forward_first));
+            CHECK(call.stage_time().base() ==
+                  Approx(32 * cost.data_parallel.dense.gather->time(sent / 32 * units::B).base()));
+        }
+        CHECK(gathers == 1);
+        double const ranks = units ? 8 : 1;
+        CHECK(stage_memory(load, plan, framework.memory).weights.base() >= held / ranks);
+        CHECK(stage_memory(load, plan, framework.memory).weights.base() < 1.1 * held / ranks);
     }
 }
 

@@ -273,6 +273,30 @@ TEST_CASE("data_parallel_time: shard groups gather inside the node and reduce on
           Approx((16 * 3 * inside + across).base()).epsilon(1e-9));
 }
 
+TEST_CASE("data_parallel_time: DeepSpeed's ZeRO 1 and 2 reduce all gradients on every rank", "[INV-24]") {
+    ClusterSpec const machine = without_latency();
+    FrameworkTiming everywhere = two_bytes();
+    everywhere.all_reduces_gradients = known(1.0);
+    StageLoad load = load_of(8e9, 32);
+    load.microbatches = 16;
+    GroupPlacement const all = place_group(64, 1, 8);
+    double const gather = collective_curve(machine, CollectiveKind::all_gather, all).time(16e9 * units::B).base();
+    double const reduce = collective_curve(machine, CollectiveKind::all_reduce, all).time(16e9 * units::B).base();
+    auto const exposed = [&](FrameworkTiming const& framework, int zero, std::int64_t group = 0) {
+        return time_of(load, {.dp = 64, .zero = zero, .shard_group = group}, machine, framework).exposed.base();
+    };
+    CHECK(exposed(everywhere, 1) == Approx(reduce + gather).epsilon(1e-9));
+    CHECK(exposed(everywhere, 2) == Approx(16 * reduce + gather).epsilon(1e-9));
+    for (int const zero : {0, 3})
+        CHECK(exposed(everywhere, zero) == exposed(two_bytes(), zero));
+    // Nothing is left to add up across shard groups.
+    GroupPlacement const node = place_group(8, 1, 8);
+    double const inside = collective_curve(machine, CollectiveKind::all_gather, node).time(16e9 * units::B).base();
+    CHECK(exposed(everywhere, 1, 8) == Approx(reduce + inside).epsilon(1e-9));
+    for (FrameworkProfile const& framework : all_frameworks())
+        CHECK((framework.timing.front().all_reduces_gradients.value > 0) == (framework.name == "deepspeed"));
+}
+
 TEST_CASE("units are FSDP's under ZeRO 2 and 3, and gathered once a step where a pipeline holds them", "[INV-24]") {
     ModelSpec const model = llama(1024, 8, 8, 8, 2816);
     Workload const workload{.sequence = 2048, .global_batch = 64};

@@ -18,6 +18,7 @@ inline FrameworkProfile busy_framework(std::mt19937_64& random) {
          {&FrameworkTiming::tp_overlap, &FrameworkTiming::ep_overlap, &FrameworkTiming::cp_overlap,
           &FrameworkTiming::pp_overlap, &FrameworkTiming::dp_overlap, &FrameworkTiming::fsdp_overlap})
         t.*overlap = known(pick(random, {0.0, 0.3, 0.8, 1.0}));
+    t.all_reduces_gradients = known(t.dp_overlap.value == 0.3 ? 1.0 : 0.0);  // no draw
     t.kernel_gap = known(uniform(random, 0, 3) * units::us);
     t.host_floor_forward = known(uniform(random, 0, 300) * units::us);
     t.host_floor_backward = known(uniform(random, 0, 600) * units::us);
