@@ -1,7 +1,13 @@
 #include "core/error.hpp"
+#include "planner/deepspeed_bucket.hpp"
 #include "planner/importers/argument_reader.hpp"
 #include "planner/importers/deepspeed_settings.hpp"
 #include "planner/importers/shell_words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace sextant {
 namespace {
@@ -61,17 +67,36 @@ void read_batches(DeepSpeedSettings const& s, std::string_view launch, MicroBatc
         out.accumulation = s.accumulation_steps.value_or(1);
 }
 
-/// The framework's constants where gradients of 16 bit are added up in fp32: with ZeRO 2 and 3 the shard of them is
-/// wider; with ZeRO 0 and 1 BF16_Optimizer has an fp32 array of all beside those that a microbatch leaves. Source:
-/// DeepSpeed, runtime/engine.py (`grad_accum_dtype`), stage_1_and_2.py, bf16_optimizer.py
+/// Bytes per gradient that DeepSpeed keeps where those of 16 bit are added up in fp32: with ZeRO 2 and 3 the shard of
+/// them is wider; with ZeRO 0 and 1 BF16_Optimizer, which offloads nothing, has an fp32 array of all beside those that
+/// a microbatch leaves. Source: DeepSpeed, runtime/engine.py (`grad_accum_dtype`), stage_1_and_2.py, bf16_optimizer.py
 /// (`fp32_groups_gradients_flat`).
-std::string framework_of(DeepSpeedSettings const& s, ParallelPlan const& p) {
-    bool const wide = s.sums_in_fp32 && (p.precision == Precision::bf16 || is_narrow(p.precision));
-    if (!wide) return "deepspeed";
-    return p.zero <= 1 ? "deepspeed:gradient_bytes=6" : "deepspeed:gradient_bytes=4";
+int kept_bytes_of(ParallelPlan const& p) { return p.zero <= 1 && !offloads_optimizer(p) ? 6 : 4; }
+
+/// Layers whose gradients fit in a bucket.
+double bucket_layers_of(DeepSpeedSettings const& s, ParallelPlan const& p, ModelSpec const& model) {
+    auto const hidden = static_cast<double>(model.hidden);
+    double const elements = s.is_auto_bucket ? hidden * hidden : s.reduce_bucket.value_or(usual_reduce_bucket);
+    return std::min(10000.0, elements / std::max(1.0, largest_layer_parameters(model, p)));
 }
 
-void apply_settings(DeepSpeedSettings const& s, ForeignPlan& out) {
+/// The framework with the constants that the file sets otherwise.
+std::string framework_of(DeepSpeedSettings const& s, ParallelPlan const& p, ModelSpec const& model) {
+    std::string framework = "deepspeed";
+    bool const has_16_bits = p.precision != Precision::fp32 && p.precision != Precision::tf32;
+    if (s.sums_in_fp32 && has_16_bits && p.precision != Precision::fp16)
+        framework += fmt::format(":gradient_bytes={}", kept_bytes_of(p));
+    if (s.sent_bytes == 4.0 && has_16_bits) framework += ":gradient_bytes_sent=4";
+    if (s.cp_sent_bytes == 2.0 && p.cp > 1) framework += ":cp_gradient_bytes_sent=2";
+    if (s.reduces_by_rank && (p.zero == 1 || p.zero == 2)) framework += ":all_reduces_gradients=0";
+    constexpr double alike = 0.001;  // elements of a file are whole
+    double const layers = bucket_layers_of(s, p, model);
+    if (p.zero > 0 && p.pp == 1 && std::abs(layers - 1) > alike)
+        framework += fmt::format(":reduce_bucket_layers={:.4g}", layers);
+    return framework;
+}
+
+void apply_settings(DeepSpeedSettings const& s, ForeignPlan& out, ModelSpec const& model) {
     ParallelPlan& p = out.plan;
     if (s.tensor_parallel) p.tp = *s.tensor_parallel;
     if (s.sequence_parallel) p.cp = *s.sequence_parallel;
@@ -84,7 +109,7 @@ void apply_settings(DeepSpeedSettings const& s, ForeignPlan& out) {
                 : s.offloads_optimizer              ? Offload::optimizer
                 : checkpoints                       ? Offload::activations
                                                     : Offload::none;
-    out.framework = framework_of(s, p);
+    out.framework = framework_of(s, p, model);
 }
 
 void read_shard_group(DeepSpeedSettings const& s, ParallelPlan& p) {
@@ -111,7 +136,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
             "do, or name the launch script instead");
     }
     if (!s.zero && launch.empty()) out.plan.zero = 0;
-    apply_settings(s, out);
+    apply_settings(s, out, model);
     if (tf32 && out.plan.precision == Precision::fp32) out.plan.precision = Precision::tf32;
     read_batches(s, launch, of_launch, out, where);
     read_shard_group(s, out.plan);
@@ -120,7 +145,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
 
 void add_deepspeed(ForeignPlan& out, std::string_view json, std::string_view where) {
     DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
-    apply_settings(s, out);
+    apply_settings(s, out, model);
     read_batches(s, "", MicroBatch::open, out, where);
     read_shard_group(s, out.plan);
 }

@@ -11,7 +11,11 @@ struct DeepSpeedSettings {
     std::optional<int> zero;
     std::optional<Precision> precision;  ///< fp32 where both half formats are off
     std::optional<Optimizer> optimizer;
-    bool sums_in_fp32 = false;  ///< gradients over the microbatches
+    std::optional<double> reduce_bucket;  ///< elements
+    bool is_auto_bucket = false;          ///< of transformers: as many as a square matrix of the hidden size has
+    bool reduces_by_rank = false;         ///< gradients under ZeRO 1 and 2 to the rank that has them, not to all
+    bool sums_in_fp32 = false;            ///< gradients over the microbatches
+    std::optional<double> sent_bytes, cp_sent_bytes;  ///< of a gradient, and with sequence parallelism
     bool offloads_optimizer = false;
     bool offloads_checkpoints = false;
 };

@@ -36,19 +36,11 @@ constexpr std::array without_effect{"gradient_clipping",
                                     "autotuning",
                                     "elasticity",
                                     "disable_allgather"};
-constexpr std::array zero_without_effect{"contiguous_gradients",
-                                         "reduce_bucket_size",
-                                         "allgather_bucket_size",
-                                         "sub_group_size",
-                                         "round_robin_gradients",
-                                         "allgather_partitions",
-                                         "reduce_scatter",
-                                         "overlap_comm",
-                                         "ignore_unused_parameters",
-                                         "load_from_fp32_weights",
-                                         "elastic_checkpoint",
-                                         "memory_efficient_linear",
-                                         "gather_16bit_weights_on_model_save"};
+constexpr std::array zero_without_effect{
+    "contiguous_gradients",  "allgather_bucket_size",    "sub_group_size",
+    "round_robin_gradients", "allgather_partitions",     "reduce_scatter",
+    "overlap_comm",          "ignore_unused_parameters", "load_from_fp32_weights",
+    "elastic_checkpoint",    "memory_efficient_linear",  "gather_16bit_weights_on_model_save"};
 constexpr std::array half_without_effect{"loss_scale", "initial_scale_power", "loss_scale_window",
                                          "hysteresis", "min_loss_scale",      "consecutive_hysteresis",
                                          "auto_cast",  "check_grad_overflow"};
@@ -82,6 +74,18 @@ public:
         if (number < least || number > most_sequences)
             throw InputError("{}: {}: {} is out of range ({} to {})", where_, name(key), number, least, most_sequences);
         return number;
+    }
+    std::optional<double> count(std::string_view key) {
+        Json const* const value = find(key);
+        if (value == nullptr) return {};
+        if (!value->is_number()) throw InputError("{}: {} is no number", where_, name(key));
+        auto const number = value->get<double>();
+        if (!(number >= 1 && number <= 1e12)) throw InputError("{}: {}: out of range (1 to 1e12)", where_, name(key));
+        return number;
+    }
+    [[nodiscard]] bool is_auto(std::string_view key) const {
+        auto const found = json_->find(key);
+        return found != json_->end() && *found == "auto";
     }
     bool flag(std::string_view key) {
         Json const* const value = find(key);
@@ -150,6 +154,10 @@ void read_zero(Section zero, DeepSpeedSettings& s, ForeignPlan& out, std::string
                 "zero_optimization.offload_param: weights are counted as kept on the accelerator");
         offload->finish(out, offload_without_effect);
     }
+    s.reduce_bucket = zero.count("reduce_bucket_size");
+    s.is_auto_bucket = zero.is_auto("reduce_bucket_size");
+    s.reduces_by_rank =
+        zero.find("use_multi_rank_bucket_allreduce") != nullptr && !zero.flag("use_multi_rank_bucket_allreduce");
     s.shard_group = zero.integer("mics_shard_size", -1);
     if (s.shard_group.value_or(1) < 1) s.shard_group.reset();
     if (zero.integer("zero_hpz_partition_size", 1).value_or(1) > 1)
@@ -172,6 +180,17 @@ Optimizer optimizer_of(std::string name, std::string_view where) {
 bool is_fp32(std::string_view name) {
     constexpr std::array names{"fp32", "float32", "float", "torch.float32"};
     return std::any_of(names.begin(), names.end(), [&](char const* known) { return name == known; });
+}
+
+/// Bytes of an element of what is communicated in this format; absent: the file leaves it to DeepSpeed.
+std::optional<double> communicated_bytes(Section& root, std::string_view key, ForeignPlan& out) {
+    auto const name = root.text(key);
+    if (!name) return {};
+    constexpr std::array narrow{"fp16", "float16", "half", "bf16", "bfloat16", "torch.float16", "torch.bfloat16"};
+    if (is_fp32(*name)) return 4;
+    if (std::any_of(narrow.begin(), narrow.end(), [&](char const* known) { return *name == known; })) return 2;
+    out.warnings.push_back(fmt::format("{}: '{}' is not known here, so counted as without effect", key, *name));
+    return {};
 }
 
 void read_recompute(Section recompute, DeepSpeedSettings& s, ForeignPlan& out) {
@@ -221,6 +240,8 @@ DeepSpeedSettings read_deepspeed_settings(std::string_view json, std::string_vie
         s.sums_in_fp32 = is_fp32(types->text("grad_accum_dtype").value_or("auto"));
         types->finish(out, {});
     }
+    s.sent_bytes = communicated_bytes(root, "communication_data_type", out);
+    s.cp_sent_bytes = communicated_bytes(root, "seq_parallel_communication_data_type", out);
     if (auto zero = root.section("zero_optimization")) read_zero(*zero, s, out, where);
     if (auto recompute = root.section("activation_checkpointing")) read_recompute(*recompute, s, out);
     root.finish(out, without_effect);

@@ -2,6 +2,8 @@
 #include "tests/catch.hpp"
 #include "tests/planner/exporters/exported.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 using namespace sextant;
@@ -114,4 +116,48 @@ TEST_CASE("DeepSpeed's ZeRO is told to take SGD, whose state Megatron-DeepSpeed 
     plan.offload = Offload::none;
     plan.zero = 0;
     CHECK_FALSE(writes(exported("deepspeed", "llama-3.2-1b", plan), allowed));
+}
+
+TEST_CASE("DeepSpeed's buckets of gradients hold a layer, and a file that says nothing has DeepSpeed's own",
+          "[export][import]") {
+    ModelSpec const model = find_model("llama-3.1-8b");
+    double const layer = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336.0 + 2 * 4096;
+    Export const whole = exported("deepspeed", "llama-3.1-8b", {.dp = 8, .zero = 2});
+    CHECK(writes(whole, fmt::format("\"reduce_bucket_size\": {:.0f}", layer)));
+    CHECK(import_deepspeed(whole.files[0].text, whole.files[1].text, "x", model).framework == "deepspeed");
+    CHECK_FALSE(writes(exported("deepspeed", "llama-3.1-8b", {.dp = 8}), "reduce_bucket_size"));
+    auto const framework = [&](std::string const& zero) {
+        return import_deepspeed(fmt::format(R"({{"bf16": {{"enabled": true}}, "zero_optimization": {{{}}}}})", zero),
+                                "", "x", model)
+            .framework;
+    };
+    auto const layers = [](double elements) { return fmt::format("deepspeed:reduce_bucket_layers={:.4g}", elements); };
+    CHECK(framework(R"("stage": 2)") == layers(5e8 / layer));
+    CHECK(framework(R"("stage": 3, "reduce_bucket_size": 2e8)") == layers(2e8 / layer));
+    CHECK(framework(R"("stage": 2, "reduce_bucket_size": "auto")") == layers(4096 * 4096 / layer));
+    CHECK(framework(R"("stage": 0)") == "deepspeed");
+    CHECK_THROWS_WITH(framework(R"("stage": 2, "reduce_bucket_size": 0)"), contains("reduce_bucket_size"));
+    CHECK_THROWS_WITH(framework(R"("stage": 2, "reduce_bucket_size": [])"), contains("is no number"));
+}
+
+TEST_CASE("what DeepSpeed's file says of how gradients are sent is read", "[import]") {
+    auto const framework = [](std::string const& more, int cp = 1) {
+        ForeignPlan const f = import_deepspeed(
+            fmt::format(R"({{"bf16": {{"enabled": true}}, "sequence_parallel_size": {}, "zero_optimization":
+                        {{"stage": 2, "reduce_bucket_size": 218112000, "use_multi_rank_bucket_allreduce": {}}}{}}})",
+                        cp, more == "by rank" ? "false" : "true", more == "by rank" ? "" : more),
+            "", "x", find_model("llama-3.1-8b"));
+        CHECK(f.warnings.size() == 1);  // how the model is split
+        return f.framework;
+    };
+    CHECK(framework("") == "deepspeed");
+    CHECK(framework(R"(, "communication_data_type": "fp32")") == "deepspeed:gradient_bytes_sent=4");
+    CHECK(framework(R"(, "communication_data_type": "bf16")") == "deepspeed");
+    CHECK(framework(R"(, "seq_parallel_communication_data_type": "bf16")") == "deepspeed");
+    CHECK(framework(R"(, "seq_parallel_communication_data_type": "bf16")", 2) == "deepspeed:cp_gradient_bytes_sent=2");
+    CHECK(framework(R"(, "seq_parallel_communication_data_type": "fp32")", 2) == "deepspeed");
+    CHECK(framework("by rank") == "deepspeed:all_reduces_gradients=0");
+    ForeignPlan const unknown =
+        import_deepspeed(R"({"communication_data_type": "int8"})", "", "x", find_model("llama-3.1-8b"));
+    CHECK_THAT(unknown.warnings.front() + unknown.warnings.back(), contains("communication_data_type: 'int8'"));
 }
