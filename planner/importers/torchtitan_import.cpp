@@ -259,7 +259,7 @@ void read_compile(TomlValues& in, ForeignPlan& out) {
     p.fused_cross_entropy = loss ? Switch::on : Switch::off;
     if (model && loss) return;
     if (!model)
-        out.framework = "fsdp:end_units=1:repeated_key_value_bytes=0:norm_copy_bytes=0:gradient_bytes_sent=4";
+        out.framework = "fsdp:end_units=1:repeated_key_value_bytes=0:norm_copy_bytes=0";
     else
         out.framework += ":logits_bytes=12:logits_bytes_reserved=12";
     if (p.tp > 1) out.framework += fmt::format(":split_logits_bytes={}", loss ? 10 : 38);

@@ -89,3 +89,43 @@ TEST_CASE("a gradient that no product adds is read again, and the sum with it") 
     CHECK(Of("megatron").traffic.reduced_apart == 2 + 4);
     CHECK(Of("deepspeed").traffic.reduced_apart == 0);
 }
+
+TEST_CASE("gradients that go to host memory stay on the device until ZeRO reduces them") {
+    ParallelPlan plan{.dp = 8, .offload = Offload::optimizer};
+    auto const leave = [&](char const* framework, int zero, double microbatches) {
+        plan.zero = zero;
+        return Of(framework, plan).kept.leave(plan, microbatches);
+    };
+    CHECK_FALSE(leave("deepspeed", 0, 8));
+    CHECK_FALSE(leave("deepspeed", 1, 8));
+    CHECK(leave("deepspeed", 1, 1));
+    CHECK(leave("deepspeed", 2, 8));
+    CHECK(leave("deepspeed", 3, 8));
+    for (char const* const framework : {"megatron", "fsdp", "pytorch"})
+        CHECK_FALSE(leave(framework, 2, 1));
+    plan.offload = Offload::none;
+    CHECK_FALSE(leave("deepspeed", 2, 1));
+    plan = {.offload = Offload::optimizer, .precision = Precision::fp16};
+    CHECK(Of("deepspeed", plan).kept.bytes(plan) == 2);  // the host has the rest
+}
+
+TEST_CASE("DeepSpeed sends gradients in fp32 where sequences are divided, and updates from 16 bits") {
+    CHECK(Of("deepspeed", {.dp = 4}).traffic.sent == 2);
+    GradientTraffic const divided = Of("deepspeed", {.dp = 4, .cp = 2}).traffic;
+    CHECK(divided.sent == 4);
+    CHECK(divided.updated == 2);
+    CHECK(divided.reduced == 2 + 4);
+    CHECK(Of("deepspeed", {.dp = 4, .cp = 2, .gradients = GradientFormat::bf16}).traffic.sent == 2);
+    CHECK(Of("nanotron", {.dp = 4, .cp = 2}).traffic.sent == Of("nanotron").traffic.sent);
+}
+
+TEST_CASE("FSDP reduces gradients in fp32, in bf16 where that is asked for, and adds them up in either alike") {
+    ParallelPlan const narrow{.gradients = GradientFormat::bf16};
+    for (char const* const framework : {"fsdp", "torchtitan", "pytorch", "transformers"}) {
+        CAPTURE(framework);
+        CHECK(Of(framework).traffic.sent == 4);
+        CHECK(Of(framework, narrow).traffic.sent == 2);
+        CHECK(Of(framework, narrow).traffic.added == Of(framework).traffic.added);
+        CHECK(Of(framework, narrow).traffic.reduced == 0);
+    }
+}

@@ -130,6 +130,20 @@ TEST_CASE("fsdp2 reduces the gradients of every microbatch with ZeRO 2 and 3", "
     }
 }
 
+TEST_CASE("fsdp2 reduces gradients in fp32, or in bf16 where the plan does", "[export]") {
+    ParallelPlan plan{.dp = 8, .zero = 3};
+    CHECK(writes(exported("fsdp2", "llama-3.2-1b", plan), "REDUCED = torch.float32"));
+    plan.gradients = GradientFormat::bf16;
+    Export const narrow = exported("fsdp2", "llama-3.2-1b", plan);
+    CHECK(writes(narrow, "REDUCED = torch.bfloat16"));
+    CHECK(writes(narrow, "STATE = torch.float32"));
+    CHECK(writes(narrow, "MixedPrecisionPolicy(param_dtype=PARAMETERS, reduce_dtype=REDUCED)"));
+    CHECK_FALSE(notes(narrow, "", "gradients"));
+    CHECK(narrow.expressed.gradients == GradientFormat::bf16);
+    plan.precision = Precision::tf32;
+    CHECK(writes(exported("fsdp2", "llama-3.2-1b", plan), "REDUCED = torch.float32"));
+}
+
 TEST_CASE("fsdp2 and MaxText have all of the state in bf16 where the plan has", "[export]") {
     ParallelPlan plan{.dp = 8};
     plan.zero = 3;
