@@ -102,9 +102,10 @@ ServedPrediction ServedRow::predict(EngineProfile const& engine) const {
     out.tpot = simulated_.tpot * slower;
     out.ttft = std::max(0.3 * now.ttft.total(), now.ttft.total() + (simulated_.ttft - steady_.ttft.total()) * slower +
                                                     echo_ * (engine.request_overhead.value - base_overhead_));
-    double const output = case_.request.output;
-    Seconds const latency = out.ttft + (output - 1) * out.tpot;
-    out.output_tokens_per_s = case_.amount * output / (latency / units::s);
+    double const later = case_.request.output - 1;
+    Seconds const before = simulated_.ttft + later * simulated_.tpot;
+    Seconds const latency = out.ttft + later * out.tpot;
+    out.output_tokens_per_s = simulated_.output_tokens_per_s * (before / latency);
     return out;
 }
 

@@ -207,10 +207,59 @@ std::string key_of(ServedCase const& c) {
                        p.memory_utilisation, first ? "first" : "mixed", static_cast<int>(c.what.engine.grouped_heads));
 }
 
+/// What a run of so many requests prints at the most, of a replica: the last of them comes at (requests - 1) / rate,
+/// and is answered `latency` later.
+void put_run_length(ServingEstimate& out, ServedCase const& c, Seconds latency) {
+    if (!std::isfinite(c.requests)) return;
+    double const seconds = (c.requests - 1) / c.amount + latency / units::s;
+    double const rate = std::min(out.requests_per_s, c.requests / c.replicas / seconds);
+    out.output_tokens_per_s = std::min(out.output_tokens_per_s, rate * c.request.output);
+    out.requests_per_s = rate;
+}
+
+/// Runs that are followed from beginning to end. Longer ones are as their largest batch.
+bool is_followed(ServedCase const& c) {
+    constexpr double most = 100'000;  // about a second of computing
+    return c.requests <= most;
+}
+
 /// All requests there from the beginning: as many in flight as the run has and the cache holds.
 ServingEstimate at_once(IterationModel const& model, ServedCase const& c) {
-    double const fitting = largest_batch(c.what, model.memory(), admitted_context(c.what.engine, c.request));
-    return closed_loop(model, c.request, std::max(1.0, std::min(fitting, c.requests / c.replicas)));
+    bool const whole = c.what.engine.admission == Admission::whole;
+    double const context = admitted_context(c.what.engine, c.request);
+    double const fitting = std::max(1.0, largest_batch(c.what, model.memory(), context));
+    double const each = std::max(1.0, c.requests / c.replicas);
+    if (!is_followed(c)) return closed_loop(model, c.request, std::min(fitting, each));
+    return served_loop(model, {.concurrency = each,
+                               .request = c.request,
+                               .least_length = c.least_length,
+                               .sent = each,
+                               .most_running = whole ? fitting : INFINITY,
+                               .cut = c.cut});
+}
+
+/// Requests at a rate: in the steady state, where a run's end takes what the last answer takes. A run at more than can
+/// be served is over before they fill the server, or is served as if all came at once.
+ServingEstimate at_rate(IterationModel const& model, ServedCase const& c) {
+    ServingEstimate out = open_loop(model, c.request, c.amount / c.replicas);
+    Seconds latency = out.latency;
+    if (out.saturated && is_followed(c)) {
+        out = at_once(model, c);
+        latency = std::min(latency, out.latency);
+        out.saturated = true;
+    }
+    put_run_length(out, c, latency);
+    return out;
+}
+
+/// A loop with the requests of the run, where the source says how many.
+ServingEstimate loop(IterationModel const& model, ServedCase const& c) {
+    LoopLoad load{
+        .concurrency = c.amount / c.replicas, .request = c.request, .least_length = c.least_length, .cut = c.cut};
+    if (std::isfinite(c.requests)) load.sent = c.requests / c.replicas;
+    ServingEstimate out = served_loop(model, load);
+    if (c.rate_in_flight) out.output_tokens_per_s = load.concurrency * c.request.output / (out.latency / units::s);
+    return out;
 }
 
 }  // namespace
@@ -292,18 +341,8 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
                 out = static_batch(model, c.request, together);
                 break;
             }
-            case ServedLoad::closed_loop:
-                out = served_loop(
-                    model, {.concurrency = each, .request = c.request, .least_length = c.least_length, .cut = c.cut});
-                break;
-            case ServedLoad::open_loop:
-                out = open_loop(model, c.request, each);
-                // A run of few requests is over before they fill the server.
-                if (out.saturated && c.requests / c.replicas < out.decodes + out.prompts) {
-                    out = at_once(model, c);
-                    out.saturated = true;
-                }
-                break;
+            case ServedLoad::closed_loop: out = loop(model, c); break;
+            case ServedLoad::open_loop: out = at_rate(model, c); break;
             case ServedLoad::unlimited: out = at_once(model, c); break;
         }
     } catch (InputError const&) {
@@ -314,6 +353,7 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
                        .output_tokens_per_s = out.output_tokens_per_s * c.replicas,
                        .saturated = out.saturated};
     if (stretch > 1) p.saturated = true;
+    p.queue_unknown = c.load == ServedLoad::unlimited && !is_followed(c);
     return p;
 }
 

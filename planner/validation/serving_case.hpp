@@ -39,6 +39,8 @@ struct ServedCase {
     double amount = 0;           ///< sequences, or requests a second; of all replicas
     double replicas = 1;         ///< data-parallel copies of the model
     double requests = INFINITY;  ///< of the whole run: no more are in flight
+    /// The measured throughput is what requests in flight over their latency say, not what the whole run did.
+    bool rate_in_flight = false;
     PromptCut cut = PromptCut::chunks;
     std::optional<PromptOrder> prompts;  ///< in which the row's server took them, if not the engine's
     ServedFigures measured;
@@ -71,6 +73,7 @@ struct ServedPrediction {
     Seconds tpot;
     double output_tokens_per_s = 0;
     bool saturated = false;
+    bool queue_unknown = false;  ///< all requests come at once, and nobody says how many
 };
 ServedPrediction predict_served(IterationModel const& model, ServedCase const& c);
 

@@ -71,6 +71,7 @@ void apply_littles_law(ServingRow const& row, ServedCase& out) {
     bool const closed = out.load == ServedLoad::static_batch || out.load == ServedLoad::closed_loop;
     ServedFigures& m = out.measured;
     if (!closed || m.output_tokens_per_s || !row.output_len) return;
+    out.rate_in_flight = true;
     double const output = out.request.output;
     if (m.ttft && m.tpot) {
         m.output_tokens_per_s = out.amount * output / ((*m.ttft + (output - 1) * *m.tpot) / units::s);

@@ -89,8 +89,7 @@ ScoredRow ServingPredictor::predict(RowCells const& cells) {
         p.served[2] = {.predicted = predicted.output_tokens_per_s, .measured = c.measured.output_tokens_per_s};
         if (c.measured.ttft) p.served[0].measured = c.measured.ttft->in(units::ms);
         if (c.measured.tpot) p.served[1].measured = c.measured.tpot->in(units::ms);
-        if (c.load == ServedLoad::unlimited || is_above)
-            p.served[0].measured.reset();  // the wait of a queue of any length
+        if (predicted.queue_unknown || is_above) p.served[0].measured.reset();  // the wait of a queue of any length
         if (is_above) p.served[0].predicted.reset();
         // What intervals, plots and the list of worst rows show: the time of an output token.
         p.time = units::s / predicted.output_tokens_per_s;

@@ -121,6 +121,57 @@ TEST_CASE("requests that come at once are in flight up to what the engine takes,
     CHECK(throughput(crowd) < 1.1 * throughput(with(crowd, {{"concurrency_or_batch", "256"}})));
 }
 
+TEST_CASE("a loop runs as many requests as the run has: the first round's prompts weigh more in a short one") {
+    auto const of_run = [](char const* notes) {
+        return predicted(
+            {{"input_len", "2048"}, {"output_len", "256"}, {"concurrency_or_batch", "64"}, {"notes", notes}});
+    };
+    RowPrediction const once = of_run("num_prompts=64"), twice = of_run("num_prompts=128");
+    RowPrediction const ten = of_run("num_prompts=640"), hundred = of_run("num_prompts=6400"), unknown = of_run("");
+    auto const ttft = [](RowPrediction const& p) { return *p.served[0].predicted; };
+    auto const tokens = [](RowPrediction const& p) { return *p.served[2].predicted; };
+    CHECK(ttft(once) > 2 * ttft(ten));
+    CHECK(ttft(twice) > 1.5 * ttft(ten));
+    CHECK(ttft(hundred) < ttft(ten));
+    CHECK(ttft(ten) == Approx(ttft(unknown)));
+    // All come at once and none follows: the run lasts as long as its last request.
+    CHECK(tokens(once) < tokens(hundred));
+    double const latency = (ttft(once) + 255 * *once.served[1].predicted) / 1000;
+    CHECK(tokens(once) == Approx(64 * 256 / latency).epsilon(0.05));
+    // A throughput that is derived from times is compared with such a one.
+    Cells const timed{{"input_len", "2048"}, {"output_len", "256"}, {"concurrency_or_batch", "64"},
+                      {"ttft_ms", "1500"},   {"tpot_ms", "20"},     {"notes", "num_prompts=64"}};
+    CHECK(throughput(timed) == Approx(64 * 256 / latency));
+}
+
+TEST_CASE("a long run goes on at the rate of the requests that are followed") {
+    auto const tokens = [](char const* notes) { return throughput({{"concurrency_or_batch", "2"}, {"notes", notes}}); };
+    CHECK(tokens("num_prompts=1000000") == Approx(tokens("num_prompts=10000")).epsilon(0.002));
+}
+
+TEST_CASE("a run at a rate lasts until its last request is answered") {
+    Cells const rated{
+        {"input_len", "1024"}, {"output_len", "512"}, {"request_rate", "8"}, {"concurrency_or_batch", ""}};
+    RowPrediction const few = predicted(with(rated, {{"notes", "num_prompts=100"}}));
+    double const latency = (*few.served[0].predicted + 511 * *few.served[1].predicted) / 1000;
+    CHECK(*few.served[2].predicted == Approx(100 * 512 / (99 / 8.0 + latency)));
+    CHECK(throughput(with(rated, {{"notes", "num_prompts=20000"}})) == Approx(8 * 512).epsilon(0.01));
+    CHECK(throughput(rated) == Approx(8 * 512));
+    // More than can be served: as if all had come at once, but no faster than they come.
+    Cells const above = with(rated, {{"request_rate", "60"}});
+    CHECK(throughput(with(above, {{"notes", "num_prompts=1000"}})) < throughput(above));
+    CHECK(throughput(with(above, {{"notes", "num_prompts=50"}})) < 0.6 * throughput(above));
+}
+
+TEST_CASE("where all requests come at once and their number is known, so is their wait") {
+    Cells const at_once{{"request_rate", "INF"}, {"concurrency_or_batch", ""}, {"ttft_ms", "2000"}};
+    auto const ttft = [&](char const* notes) { return predicted(with(at_once, {{"notes", notes}})).served[0]; };
+    CHECK(ttft("2000 prompts").measured);
+    CHECK(*ttft("4000 prompts").predicted > 1.5 * *ttft("2000 prompts").predicted);
+    CHECK_FALSE(ttft("").measured);
+    CHECK_FALSE(ttft("1000000 prompts").measured);
+}
+
 TEST_CASE("prompts of a run are not those of a product or a rate") {
     auto const sent = [](char const* notes) {
         ServingRow row;
