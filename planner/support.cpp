@@ -3,12 +3,11 @@
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
 #include "core/spec/kernel_calibration.hpp"
-#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/network_calibration.hpp"
 #include "cost_models/block_price.hpp"
-#include "cost_models/kernel_choice.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/token_dispatch.hpp"
+#include "planner/kernel_bases.hpp"
 
 #include <fmt/format.h>
 
@@ -37,30 +36,23 @@ constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, 
 /// The second by steps on one GPU: torchtune's and those of kernels/train_step.
 constexpr std::array measured_optimizers{Optimizer::adamw, Optimizer::adamw_pure_bf16};
 
-/// Whether a kernel was measured on the device or on others of its generation, as its times are chosen.
-bool is_kernel_measured(AcceleratorProfile const& a, KernelKind kind, std::string_view variant) {
-    if (runs_kernels_of_others(a, kind, variant)) return false;
-    if (a.kernels->find(kind, variant) != nullptr || a.kernels->find(kind, sister_format(a, variant)) != nullptr)
-        return true;
-    auto const of_class = shipped_kernel_calibration(kernel_class(a, kind, variant));
-    return of_class && of_class->generation == a.generation && of_class->find(kind, variant) != nullptr;
-}
-
 /// The kernels of a step: products in its format and in two bytes, which the rest of it keeps to, and attention.
 void add_kernels(std::vector<std::string>& out, AcceleratorProfile const& a, Precision precision) {
-    if (!a.kernels || (a.kernels->is_class() && a.kernels->generation == "*")) {
+    std::string_view const format = gemm_format(precision).name;
+    std::string_view const wide = gemm_format(two_byte_precision(a)).name;
+    KernelBases const kernels = training_kernels(a, format);
+    // One sentence where nothing is known: a calibration of some other kernel makes a step no less certain.
+    if (kernels.products == KernelBasis::any && kernels.attention == KernelBasis::any) {
         out.push_back(fmt::format("kernels on {}: no device of its generation was measured", a.name));
         return;
     }
-    auto const add = [&](KernelKind kind, std::string_view variant, std::string_view what) {
-        if (!is_kernel_measured(a, kind, variant))
+    auto const add = [&](KernelBasis basis, std::string_view what) {
+        if (basis >= KernelBasis::others)
             out.push_back(fmt::format("{} on {}: not measured on its generation", what, a.name));
     };
-    std::string_view const format = gemm_format(precision).name;
-    std::string_view const wide = gemm_format(two_byte_precision(a)).name;
-    add(product_kind(a), format, fmt::format("{} products", format));
-    if (is_narrow(precision)) add(product_kind(a), wide, fmt::format("{} products", wide));
-    add(KernelKind::prefill, "bf16/bf16", "attention");
+    add(kernels.format, fmt::format("{} products", format));
+    if (is_narrow(precision)) add(kernel_basis(a, product_kind(a), wide), fmt::format("{} products", wide));
+    add(kernels.attention, "attention");
 }
 
 /// Where too few measured steps are behind a framework's constants for this generation and format.

@@ -1,8 +1,6 @@
 #include "planner/serving/serving_support.hpp"
 
-#include "core/spec/kernel_calibration.hpp"
-#include "core/spec/kernel_catalog.hpp"
-#include "core/spec/kernel_constants.hpp"
+#include "planner/kernel_bases.hpp"
 #include "planner/support.hpp"
 
 #include <fmt/format.h>
@@ -22,13 +20,17 @@ void widen(ServingSupport& out, double low, double high, std::string term) {
 }
 
 void add_kernels(ServingSupport& out, AcceleratorProfile const& device, std::string const& format) {
-    auto const& kernels = device.kernels;
-    if (!kernels || (kernels->is_class() && kernels->generation == "*"))
-        return widen(out, 1.25, 2.5,
-                     fmt::format("kernels on {}: no device of its generation was measured", device.name));
-    if (kernels->is_class())
-        widen(out, 1.1, 1.1, fmt::format("kernels on {}: others of its generation were measured", device.name));
-    if (kernels->find(KernelKind::gemm, format) == nullptr || runs_kernels_of_others(device, KernelKind::gemm, format))
+    KernelBases const kernels = serving_kernels(device, format);
+    KernelBasis const farthest = kernels.farthest();
+    if (farthest == KernelBasis::any)
+        return widen(
+            out, 1.25, 2.5,
+            fmt::format("{} on {}: no device of its generation was measured", kernels.farther(farthest), device.name));
+    if (farthest != KernelBasis::device)
+        widen(out, 1.1, 1.1,
+              fmt::format("{} on {}: others of its generation were measured", kernels.farther(KernelBasis::generation),
+                          device.name));
+    if (kernels.format >= KernelBasis::others)
         widen(out, 1.25, 1.25, fmt::format("{} products on {}: not measured on its generation", format, device.name));
 }
 

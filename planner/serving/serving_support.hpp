@@ -17,7 +17,8 @@ struct ServingSupport {
 /// The interval of the engine's profile, which is of devices whose kernels were measured, wider where they were not: by
 /// 1.1 for a device of which only others of its generation were measured, 1.25 for a format that was not measured on
 /// its generation, for each network of no fitted run, for pipeline stages and for attention groups, and from 1 / 1.25
-/// to 2.5 where no device of the generation was measured. Source: assumed; of the published rows on three such devices
+/// to 2.5 where of products or attention no device of the generation was measured: of a calibration of one's own what
+/// it holds counts, not that there is one. Source: assumed; of the published rows on three such devices
 /// (MI250, MI300X, Gaudi 2), each weighing the same, half took 1.1 times as long as predicted, a quarter more than 1.9
 /// times, a tenth less than 0.85 of it.
 ServingSupport serving_support(ServingCase const& what);

@@ -1,8 +1,13 @@
 #include "planner/serving/serving_support.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_calibration.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "tests/catch.hpp"
+
+#include <memory>
+#include <string_view>
+#include <vector>
 
 using namespace sextant;
 
@@ -33,6 +38,46 @@ TEST_CASE("serving support: on a measured device the interval is the engine's") 
     CHECK(on_h100.interval.low == engine.low);
     CHECK(on_h100.interval.high == engine.high);
     CHECK(on_h100.interval.rows == engine.rows);
+}
+
+TEST_CASE("serving support: a calibration of one's own counts for the kernels that it has") {
+    EngineInterval const engine = find_engine("vllm", "test").interval;
+    auto const with = [](char const* cluster, std::vector<std::pair<KernelKind, char const*>> const& kernels) {
+        ServingCase what = served(cluster);
+        KernelCalibration own;
+        own.name = "mine";
+        own.devices = {what.cluster.accelerator.name};
+        for (auto const& [kind, variant] : kernels) {
+            KernelFit fit;
+            fit.kind = kind;
+            fit.variant = variant;
+            own.fits.push_back(fit);
+        }
+        what.cluster.accelerator.kernels = std::make_shared<KernelCalibration const>(std::move(own));
+        return serving_support(what);
+    };
+    using enum KernelKind;
+    ServingSupport const nothing = serving_support(served("mi300x"));
+    ServingSupport const of_memory = with("mi300x", {{memory, "rmsnorm bf16"}});
+    CHECK(of_memory.interval.low == nothing.interval.low);
+    CHECK(of_memory.interval.high == nothing.interval.high);
+    CHECK(says(of_memory, "kernels on mi300x: no device of its generation"));
+    // Products in the other 16-bit format run alike; what a cache takes is still that of any device.
+    for (char const* format : {"bf16", "fp16"}) {
+        ServingSupport const of_products = with("mi300x", {{gemm, format}});
+        CHECK(of_products.interval.high == nothing.interval.high);
+        CHECK(says(of_products, "attention on mi300x: no device of its generation"));
+        CHECK(with("mi300x", {{gemm, format}, {prefill, "bf16/bf16"}}).interval.high == nothing.interval.high);
+        ServingSupport const all =
+            with("mi300x", {{gemm, format}, {prefill, "bf16/bf16"}, {decode, "bf16/bf16/single"}});
+        CHECK(all.terms.empty());
+        CHECK(all.interval.high == engine.high);
+    }
+    CHECK(says(with("mi300x", {{prefill, "bf16/bf16"}, {decode, "bf16/bf16/single"}}), "products on mi300x"));
+    // Of a generation that was measured the rest is its class's.
+    ServingSupport const rest = with("h800", {{gemm, "bf16"}});
+    CHECK(says(rest, "attention on h800-sxm: others of its generation were measured"));
+    CHECK(rest.interval.high == Approx(1.1 * engine.high));
 }
 
 TEST_CASE("serving support: a profile that was fitted on one device says less of others") {

@@ -190,6 +190,9 @@ TEST_CASE("support: a calibration of one's own counts for the kernels that it ha
         any_has(named("v100-sxm-32gb", {attention}, Precision::fp16), "fp16 products on v100-sxm-32gb: not measured"));
     CHECK_FALSE(any_has(named("h100-sxm", {attention}, Precision::bf16), "products"));  // of its class
     CHECK_FALSE(any_has(named("h100-sxm", {fit(gemm, "fp16")}, Precision::bf16), "not measured"));
+    // One of a kernel that a step hardly has leaves what is said of a device that nobody measured.
+    ParallelPlan const plan{.dp = 8};
+    CHECK(named("mi300x", {fit(memory, "rmsnorm bf16")}, Precision::bf16) == terms("mi300x", plan));
 }
 
 TEST_CASE("support: recurrent layers and sparse attention stand on no measurement") {
