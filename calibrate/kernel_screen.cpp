@@ -55,13 +55,19 @@ std::string why_impossible(KernelMeasurement const& row) {
     return "";
 }
 
+/// Whether attention has a mask, which halves its work and which `shape_hash` leaves out. Of anything else: off.
+Switch mask_of(KernelCase const& row) {
+    auto const* attention = std::get_if<Attention>(&row.what);
+    return attention != nullptr ? attention->causal : Switch::off;
+}
+
 }  // namespace
 
 std::size_t drop_repeats(std::vector<KernelMeasurement>& rows) {
     return drop_repeated(rows, [](KernelMeasurement const& m) {
         auto const* memory = std::get_if<MemoryKernel>(&m.row.what);
-        return std::tuple(shape_hash(m.row), m.variant, m.row.device, m.row.source, m.row.cache, m.row.quantised,
-                          *m.row.measured, memory != nullptr ? memory->moved : Bytes{});
+        return std::tuple(shape_hash(m.row), mask_of(m.row), m.variant, m.row.device, m.row.source, m.row.cache,
+                          m.row.quantised, *m.row.measured, memory != nullptr ? memory->moved : Bytes{});
     });
 }
 
@@ -73,13 +79,13 @@ std::vector<RepeatSpread> contradicting_repeats(std::vector<KernelMeasurement> c
     };
     std::vector<RepeatSpread> out;
     for (KernelGroup const& group : group_kernels(rows)) {
-        std::map<std::tuple<std::uint64_t, CacheState, Quantised, Bytes>, Range> shapes;
+        std::map<std::tuple<std::uint64_t, Switch, CacheState, Quantised, Bytes>, Range> shapes;
         for (KernelMeasurement const& m : group.rows) {
             auto const* memory = std::get_if<MemoryKernel>(&m.row.what);
             Seconds const time = *m.row.measured;
-            auto const [found, is_new] =
-                shapes.try_emplace({shape_hash(m.row), m.row.cache, m.row.quantised, memory ? memory->moved : Bytes{}},
-                                   Range{time, time, 0});
+            auto const [found, is_new] = shapes.try_emplace(
+                {shape_hash(m.row), mask_of(m.row), m.row.cache, m.row.quantised, memory ? memory->moved : Bytes{}},
+                Range{time, time, 0});
             Range& range = found->second;
             range = {std::min(range.least, time), std::max(range.most, time), range.rows + 1};
         }

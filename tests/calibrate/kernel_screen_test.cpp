@@ -147,6 +147,30 @@ TEST_CASE("drop_repeats: a table that is given twice is taken once, another time
     CHECK(rows.size() == again.size() + 2);
 }
 
+TEST_CASE("attention with a mask and without is no repeat of one shape") {
+    AcceleratorProfile const device = find_accelerator("h100-sxm", "test");
+    std::vector<KernelMeasurement> rows;
+    for (std::int64_t const keys : {1024, 2048, 4096, 8192, 16384})
+        for (Switch const causal : {Switch::on, Switch::off}) {
+            KernelCase row;
+            row.what = Attention{.batch = 1,
+                                 .heads = 32,
+                                 .kv_heads = 8,
+                                 .queries = keys,
+                                 .keys = keys,
+                                 .head_dim = 128,
+                                 .causal = causal};
+            row.variant = "bf16/bf16";
+            row.source = "mine";
+            row.device = device.name;
+            row.measured = static_cast<double>(keys) * (causal == Switch::on ? 1.0 : 1.9) * units::us;
+            rows.push_back(*kernel_measurement(row, device));
+        }
+    CHECK(contradicting_repeats(rows).empty());
+    rows[1].row.measured = rows[0].row.measured;  // as long by chance
+    CHECK(drop_repeats(rows) == 0);
+}
+
 TEST_CASE("contradicting_repeats: shapes that were measured twice tell one library from two") {
     AcceleratorProfile const device = find_accelerator("h100-sxm", "test");
     auto const mixed = [&](double factor) {
