@@ -31,23 +31,31 @@ std::vector<Seconds> measured_times(RowCells const& row, Bytes bytes, Collective
     return times;
 }
 
-/// @throws RowSkip where a time and a bandwidth of the same way say something else: one of them is in another unit or
-/// of another column. They are printed with two decimals.
+std::optional<double> above_zero(RowCells const& row, std::string const& column) {
+    auto const value = row.number(column);
+    return value && *value > 0 ? value : std::nullopt;
+}
+
+/// @throws RowSkip where a time and a bandwidth of the same way, or both bandwidths, say something else: one of them is
+/// in another unit or of another column. They are printed with two decimals.
 void require_agreement(RowCells const& row, Bytes bytes, CollectiveKind kind, std::int64_t nranks) {
     constexpr double most_apart = 0.1;
     constexpr double rounding = 0.01;  // GB/s
+    double const factor = bus_bandwidth_factor(kind, nranks);
+    auto const require = [&](std::string const& column, double said, std::string const& by) {
+        if (auto const rate = above_zero(row, column); rate && std::abs(*rate - said) > most_apart * said + rounding)
+            throw RowSkip(fmt::format(
+                "{} and {} contradict each other by more than 10 % (us and 1e9 bytes/s are expected)", by, column));
+    };
     for (std::string const way : {"oop", "ip"}) {
-        auto const us = row.number("time_us_" + way);
-        if (!us || *us <= 0) continue;
-        double const algorithm = bytes / (*us * units::us) / (units::GB / units::s);
-        for (auto const& [column, said] :
-             {std::pair("algbw_gbs_" + way, algorithm),
-              std::pair("busbw_gbs_" + way, algorithm * bus_bandwidth_factor(kind, nranks))})
-            if (auto const rate = row.number(column);
-                rate && *rate > 0 && std::abs(*rate - said) > most_apart * said + rounding)
-                throw RowSkip(fmt::format(
-                    "time_us_{} and {} contradict each other by more than 10 % (us and 1e9 bytes/s are expected)", way,
-                    column));
+        std::string const time = "time_us_" + way, algorithm = "algbw_gbs_" + way, bus = "busbw_gbs_" + way;
+        if (auto const us = above_zero(row, time)) {
+            double const rate = bytes / (*us * units::us) / (units::GB / units::s);
+            require(algorithm, rate, time);
+            require(bus, rate * factor, time);
+        } else if (auto const rate = above_zero(row, algorithm)) {
+            require(bus, *rate * factor, algorithm);
+        }
     }
 }
 

@@ -432,6 +432,12 @@ TEST_CASE("collective rows: a time that the bandwidths contradict is left out") 
     CHECK_THAT(predicted(dgx, "all_gather,1048576,50,21,21,,,").skip_reason, contains("busbw_gbs_oop"));
     CHECK_THAT(predicted(dgx, "all_gather,1048576,50,21,18.35,40,,18.35").skip_reason, contains("busbw_gbs_ip"));
     CHECK(predicted(dgx, "all_gather,1024,30,0.03,0.03,,,").skip_reason.empty());  // 0.034, in two decimals
+    // Without times both bandwidths are compared: that of the bus is 1.75 times the other of 8 ranks.
+    CHECK_THAT(predicted(dgx, "all_reduce,1073741824,,300,300,,,").skip_reason,
+               contains("algbw_gbs_oop and busbw_gbs_oop contradict each other"));
+    CHECK_THAT(predicted(dgx, "all_reduce,1073741824,,,,,480,274").skip_reason, contains("busbw_gbs_ip"));
+    CHECK(predicted(dgx, "all_reduce,1073741824,,274,480,,275,481").skip_reason.empty());
+    CHECK(predicted(dgx, "all_reduce,1024,,0.03,0.06,,,").skip_reason.empty());
 }
 
 TEST_CASE("collective rows: a cell that is no number, negative or not finite skips the row, with file and line") {
