@@ -110,11 +110,16 @@ CollectiveMeasurements collective_measurements(std::span<CollectiveRow const> ro
 }
 
 CollectiveMeasurements collective_measurements(CsvTable const& table, ClusterSpec const* cluster) {
-    static_cast<void>(table.require(collective_columns()));
+    std::vector<std::string_view> needed{"collective", "size_bytes"};
+    if (cluster == nullptr) needed.emplace_back("gpu");
+    require_columns(table, needed, collective_columns());
+    std::string const device = cluster != nullptr ? cluster->accelerator.name : "";
     Collector collector(cluster);
     for (CsvRecord const& record : table.records) {
         try {
-            collector.add(collective_row(RowCells(table, record)));
+            CollectiveRow row = collective_row(RowCells(table, record), device);
+            if (row.run_id.empty()) row.run_id = table.name;
+            collector.add(row);
         } catch (RowSkip const& why) {
             collector.skip(why);
         }

@@ -41,7 +41,9 @@ struct CollectiveMeasurements {
 };
 
 /// From a table with the columns of `collective_columns()`. `cluster`: the machine of every row; null: by its names.
-/// @throws InputError when columns are missing.
+/// Rows without a run are of one that has the table's name. Rows without a device are of the
+/// cluster's. @throws InputError when the collective, the size or, without a cluster, the device has no column; of
+/// ranks, nodes and ranks of a node a row needs two.
 CollectiveMeasurements collective_measurements(CsvTable const& table, ClusterSpec const* cluster);
 /// The same from rows that were read otherwise.
 CollectiveMeasurements collective_measurements(std::span<CollectiveRow const> rows, ClusterSpec const* cluster);

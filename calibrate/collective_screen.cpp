@@ -8,7 +8,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <tuple>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -57,6 +60,17 @@ std::string why_impossible(CollectiveMeasurement const& row, ClusterSpec const& 
     return "";
 }
 
+/// What is compared between runs: a cluster, a collective and its ranks.
+using SweepGroup = std::tuple<std::string, CollectiveKind, std::int64_t, std::int64_t>;
+
+SweepGroup sweep_group(CollectiveMeasurement const& row) {
+    return {row.machine->cluster.name, row.kind, row.group().ranks_per_domain, row.group().domains};
+}
+
+using SweepTimes = std::pair<Seconds, std::optional<Seconds>>;
+
+SweepTimes times_of(CollectiveMeasurement const& row) { return {row.measured, row.slower}; }
+
 }  // namespace
 
 std::size_t drop_repeats(std::vector<CollectiveMeasurement>& rows) {
@@ -64,6 +78,47 @@ std::size_t drop_repeats(std::vector<CollectiveMeasurement>& rows) {
         return std::tuple(row.run, row.machine->cluster.name, row.kind, row.group().ranks_per_domain,
                           row.group().domains, row.bytes, row.measured, row.slower);
     });
+}
+
+void part_runs(std::vector<CollectiveMeasurement>& of_file, std::vector<CollectiveMeasurement> const& before,
+               std::string const& file) {
+    auto const point = [](CollectiveMeasurement const& row) {
+        return std::tuple(row.run, sweep_group(row), row.bytes);
+    };
+    std::map<decltype(point(of_file.front())), std::set<SweepTimes>> known;
+    for (CollectiveMeasurement const& row : before)
+        known[point(row)].insert(times_of(row));
+    std::set<std::string> others;
+    for (CollectiveMeasurement const& row : of_file)
+        if (auto const found = known.find(point(row)); found != known.end() && !found->second.contains(times_of(row)))
+            others.insert(row.run);
+    for (CollectiveMeasurement& row : of_file)
+        if (others.contains(row.run)) row.run = fmt::format("{} of {}", row.run, file);
+}
+
+std::vector<CopiedSweep> drop_copies(std::vector<CollectiveMeasurement>& rows) {
+    constexpr std::size_t fewest = 4;  // fewer may agree by chance, of small messages in whole microseconds
+    std::map<SweepGroup, std::map<std::string, std::set<std::pair<Bytes, SweepTimes>>>> groups;
+    for (CollectiveMeasurement const& row : rows)
+        groups[sweep_group(row)][row.run].emplace(row.bytes, times_of(row));
+    std::vector<CopiedSweep> out;
+    std::set<std::pair<SweepGroup, std::string>> dropped;
+    for (auto const& [group, runs] : groups)
+        for (auto const& [run, points] : runs) {
+            auto const holds = [&](auto const& other) {
+                bool const same = other.second.size() == points.size();
+                return other.first != run && (other.first < run || !same) && other.second.size() >= points.size() &&
+                       std::includes(other.second.begin(), other.second.end(), points.begin(), points.end());
+            };
+            auto const found = points.size() < fewest ? runs.end() : std::find_if(runs.begin(), runs.end(), holds);
+            if (found == runs.end()) continue;
+            out.push_back({.run = run, .of = found->first, .rows = points.size()});
+            dropped.emplace(group, run);
+        }
+    std::erase_if(rows, [&](CollectiveMeasurement const& row) {
+        return dropped.contains({sweep_group(row), row.run});
+    });
+    return out;
 }
 
 std::map<std::string, std::size_t> drop_impossible(std::vector<CollectiveMeasurement>& rows,

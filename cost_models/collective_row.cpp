@@ -99,7 +99,7 @@ void CollectiveRow::add_time(Seconds time) {
     measured = std::min(time, measured.value_or(time));
 }
 
-CollectiveRow collective_row(RowCells const& row) {
+CollectiveRow collective_row(RowCells const& row, std::string_view device) {
     CollectiveRow out;
     // Numbers first: a cell that is none is said, whatever else the row lacks.
     auto nodes = row.count("nodes");
@@ -117,7 +117,8 @@ CollectiveRow collective_row(RowCells const& row) {
         std::string cell = row.text(column);
         return is_blank_cell(cell) ? std::string() : cell;
     };
-    out.machine = {.gpu = row.stated("gpu"),
+    bool const is_named = device.empty() || !is_blank_cell(row.text("gpu"));
+    out.machine = {.gpu = is_named ? row.stated("gpu") : std::string(device),
                    .intra_link = link("intra_link"),
                    .inter_link = link("inter_link"),
                    .nodes = need(nodes, "nodes"),

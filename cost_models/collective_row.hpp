@@ -41,9 +41,10 @@ struct CollectiveRow {
     void add_time(Seconds time);
 };
 
-/// @throws RowSkip for a cell that cannot be read, or is needed and empty or zero, or a time that a bandwidth
-/// contradicts.
-CollectiveRow collective_row(RowCells const& row);
+/// @param device of a row that states none
+/// @throws RowSkip for a cell that cannot be read, or is needed and empty or zero, a time that a bandwidth contradicts,
+/// or bandwidths that contradict each other.
+CollectiveRow collective_row(RowCells const& row, std::string_view device = "");
 
 /// Kind of collective by nccl-tests' name; of a reduce a broadcast. @throws RowSkip.
 CollectiveKind collective_kind_of(std::string const& name);

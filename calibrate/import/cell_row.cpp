@@ -88,7 +88,7 @@ constexpr std::array served_columns{std::string_view("source_id"),
                                     std::string_view("notes")};
 
 constexpr std::array unsaid_columns{std::string_view("collective"), std::string_view("intra_link"),
-                                    std::string_view("inter_link")};
+                                    std::string_view("inter_link"), std::string_view("run_id")};
 
 void check_collective(std::string const& name) {
     try {
@@ -142,7 +142,7 @@ CellRow cells_set(std::vector<std::string> const& settings) {
             known.insert(known.end(), unsaid_columns.begin(), unsaid_columns.end());
             throw InputError(
                 "--set: no column '{}'{} (columns of training steps and of serving are in "
-                "docs/validation.md; of collectives collective, intra_link and inter_link can be set)",
+                "docs/validation.md; of collectives collective, intra_link, inter_link and run_id can be set)",
                 column, did_you_mean(column, known));
         }
         if (column == "collective") check_collective(value);

@@ -32,6 +32,7 @@ std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request
             context.err << fmt::format("{}: {} rows left out: {}\n", file, count, reason);
         for (CollectiveMeasurement const& row : read.rows)
             if (cluster != nullptr) count_named_otherwise(named_otherwise, row.device, cluster->accelerator);
+        part_runs(read.rows, rows, file);
         rows.insert(rows.end(), std::make_move_iterator(read.rows.begin()), std::make_move_iterator(read.rows.end()));
     };
     std::string const device = cluster != nullptr ? cluster->accelerator.name : "";
@@ -51,6 +52,9 @@ std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request
     if (rows.empty()) throw InputError("calibrate fit: no usable rows (--collectives FILE.csv or --nccl-log FILE)");
     if (std::size_t const repeats = drop_repeats(rows); repeats > 0)
         context.err << fmt::format("{} rows left out: each says what another row says\n", repeats);
+    for (CopiedSweep const& copy : drop_copies(rows))
+        context.err << fmt::format("{} rows of run '{}' left out: run '{}' has the same (a copy is no second run)\n",
+                                   copy.rows, copy.run, copy.of);
     if (cluster != nullptr)
         for (auto const& [reason, count] : drop_impossible(rows, *cluster))
             context.err << fmt::format("{} rows left out: {}\n", count, reason);

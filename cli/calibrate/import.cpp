@@ -100,7 +100,8 @@ void check_used(CellRow const& cells, ImportedTables const& tables) {
                           (!tables.collectives.empty() && is_one_of(unsaid_collective_columns(), column));
         if (!used)
             throw InputError(
-                "--set: is for logs of training and of serving, and for the links of collectives, and no row here has "
+                "--set: is for logs of training and of serving, and for runs and links of collectives, and no row here "
+                "has "
                 "a column '{}' (leave it out)",
                 column);
     }
@@ -164,6 +165,20 @@ bool is_our_kernel_table(CsvTable const& table) {
     }
 }
 
+/// Names the runs of a file, which have its name until then, with what tells them apart behind it.
+/// @throws InputError where several files have runs of their own.
+void name_runs(ImportedTables& tables, ImportCall const& call, std::string const& file, CellRow const& cells) {
+    auto const run_id = cells.find("run_id");
+    if (run_id == cells.end()) return;
+    for (ImportedCollective& row : tables.collectives) {
+        bool const of_one_rank = !row.group.empty();  // the traces of all ranks are of one run
+        if (call.files.size() > 1 && !of_one_rank)
+            throw InputError("--set: run_id is of one file, and there are {} (import each by itself)",
+                             call.files.size());
+        if (row.run.starts_with(file)) row.run.replace(0, file.size(), run_id->second);
+    }
+}
+
 }  // namespace
 
 int import_measurements(ImportCall const& call, CommandContext& context) {
@@ -175,6 +190,7 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
             imported(call.from, read_foreign_file(file),
                      {.name = file, .device = call.device, .source = call.source, .cells = cells}, context);
         report_skipped(file, tables, context);
+        name_runs(tables, call, file, cells);
         append(all, std::move(tables));
     }
     all.keep_shortest();
@@ -252,9 +268,10 @@ Subcommand describe_calibrate_import(CLI::App& calibrate, CommandContext& contex
         ->option_text("NAME");
     app.add_option("--source", r.source, "what stands in source_ref (default: the format and what the file says)")
         ->option_text("TEXT");
-    app.add_option("--set", r.cells,
-                   "a cell of the rows of training steps or served loads that the log does not say, or says wrong, "
-                   "such as gpus_per_node=8, or collective, intra_link and inter_link of collectives; may be repeated")
+    app.add_option(
+           "--set", r.cells,
+           "a cell of the rows of training steps or served loads that the log does not say, or says wrong, "
+           "such as gpus_per_node=8, or collective, intra_link, inter_link and run_id of collectives; may be repeated")
         ->allow_extra_args(false)
         ->option_text("COLUMN=VALUE");
     std::string formats = "Formats:\n";

@@ -112,7 +112,7 @@ ScoredRow CollectivePredictor::predict(RowCells const& cells) {
     ScoredRow out{.source = cells.text("source_ref"), .groups = {}, .prediction = {}};
     RowPrediction& p = out.prediction;
     try {
-        CollectiveRow const row = collective_row(cells);
+        CollectiveRow const row = collective_row(cells, profile_ ? profile_->accelerator.name : "");
         auto const machine = machine_of(row.machine);
         if (calibrated_ != nullptr && machine->cluster.name != calibrated_->name)
             throw RowSkip(fmt::format("of another network than the calibration's ({})", machine->cluster.name));
@@ -141,7 +141,9 @@ ScoredRow CollectivePredictor::predict(RowCells const& cells) {
 }
 
 std::vector<ScoredRow> CollectivePredictor::predict(CsvTable const& table) {
-    require_columns(table, {"gpu", "collective", "size_bytes"}, collective_columns());
+    std::vector<std::string_view> needed{"collective", "size_bytes"};
+    if (!profile_) needed.emplace_back("gpu");
+    require_columns(table, needed, collective_columns());
     std::vector<ScoredRow> out;
     out.reserve(table.records.size());
     for (CsvRecord const& record : table.records)

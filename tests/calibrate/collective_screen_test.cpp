@@ -78,6 +78,53 @@ TEST_CASE("drop_impossible: a table in another unit is refused, and what to look
     }
 }
 
+TEST_CASE("drop_copies: a sweep under another name is no second run, one with another time or few sizes is") {
+    auto const first = as_predicted("h100-sxm", 2, 1);
+    auto const with = [&](std::vector<CollectiveMeasurement> others, std::string const& name) {
+        std::vector<CollectiveMeasurement> rows = first;
+        for (CollectiveMeasurement& row : others) {
+            row.run = name;
+            rows.push_back(row);
+        }
+        return rows;
+    };
+    auto rows = with(first, "a copy");
+    auto const copies = drop_copies(rows);
+    REQUIRE(copies.size() == 1);
+    CHECK(copies.front().run == "mine");
+    CHECK(copies.front().of == "a copy");
+    CHECK(copies.front().rows == first.size());
+    CHECK(rows.size() == first.size());
+    CHECK(rows.front().run == "a copy");
+
+    rows = with({first.begin(), first.begin() + 6}, "a part");
+    CHECK(drop_copies(rows).front().run == "a part");
+    CHECK(rows.size() == first.size());
+    rows = with({first.begin(), first.begin() + 3}, "few");
+    CHECK(drop_copies(rows).empty());
+    auto other = first;
+    other.back().measured *= 1.001;
+    rows = with(other, "again");
+    CHECK(drop_copies(rows).empty());
+    rows = with(as_predicted("h100-sxm", 1, 1), "one node");
+    CHECK(drop_copies(rows).empty());
+    CHECK(rows.size() == 2 * first.size());
+}
+
+TEST_CASE("part_runs: two files with other times under one name are two runs, a file that goes on is one") {
+    auto const before = as_predicted("h100-sxm", 2, 1);
+    auto rows = as_predicted("h100-sxm", 2, 1.1);
+    part_runs(rows, before, "b.csv");
+    for (CollectiveMeasurement const& row : rows)
+        CHECK(row.run == "mine of b.csv");
+    rows = before;  // the same file again: its rows are repeats
+    part_runs(rows, before, "b.csv");
+    CHECK(rows.front().run == "mine");
+    rows = as_predicted("h100-sxm", 1, 1);  // another group
+    part_runs(rows, before, "b.csv");
+    CHECK(rows.front().run == "mine");
+}
+
 TEST_CASE("drop_repeats: a run that is given twice is taken once, another size, time or run is another row") {
     auto rows = as_predicted("h100-sxm", 1, 1);
     std::size_t const count = rows.size();

@@ -100,6 +100,30 @@ TEST_CASE("calibrate fit --collectives: a table that is given twice counts once,
     }
 }
 
+TEST_CASE("calibrate fit --collectives: columns that say nothing may be missing, and a copied run is none") {
+    ScratchFolder const scratch("fit_collectives_few");
+    auto const table = [](char const* run, double factor) {
+        std::string out = fmt::format("{}gpu,nodes,nranks,collective,size_bytes,time_us_oop\n", *run ? "run_id," : "");
+        for (double size = 1024; size <= 4.5e9; size *= 4)
+            out += fmt::format("{}{}H100-SXM5-80GB,1,8,all_reduce,{:.0f},{:.6g}\n", run, *run ? "," : "", size,
+                               factor * (20 + 1.75 * size / 400e3));
+        return out;
+    };
+    auto const fit_of = [&](std::string const& a, std::string const& b) {
+        write_text_file(scratch.path("a.csv"), a);
+        write_text_file(scratch.path("b.csv"), b);
+        return run_sextant({"calibrate", "fit", "--collectives", scratch.path("a.csv"), "--collectives",
+                            scratch.path("b.csv"), "--cluster", "h100-sxm", "--out", scratch.path("o.json")});
+    };
+    RunResult const without = fit_of(table("", 1), table("", 1.02));
+    REQUIRE(without.code == 0);
+    CHECK_THAT(without.out, contains("2 runs, 24 rows"));
+    CHECK_THAT(fit_of(table("x.log", 1), table("x.log", 1.02)).out, contains("2 runs, 24 rows"));
+    RunResult const copied = fit_of(table("x.log", 1), table("y.log", 1));
+    CHECK_THAT(copied.err, contains("12 rows of run 'y.log' left out: run 'x.log' has the same"));
+    CHECK_THAT(copied.out, contains("1 runs, 12 rows"));
+}
+
 TEST_CASE("calibrate fit --kernels: rows without a time are left out as such") {
     ScratchFolder const scratch("fit_no_time");
     std::string table = "device,dtype,m,n,k,latency_us\nH100,bf16,64,4096,4096,0\nH100,bf16,32,4096,4096,\n";

@@ -200,6 +200,13 @@ TEST_CASE("calibrate import: --set says the links of collectives, and the collec
     REQUIRE(import({"collective=all_reduce", "inter_link=8x400G InfiniBand"}).code == 0);
     std::string const table = sextant::read_text_file(out);
     CHECK_THAT(table, contains(",8x400G InfiniBand,") && contains(",all_reduce,"));
+    CHECK_THAT(table, contains("run.log,"));
+    REQUIRE(import({"collective=all_reduce", "run_id=monday"}).code == 0);
+    CHECK_THAT(sextant::read_text_file(out), contains("\nmonday,"));
+    CHECK_THAT(run_sextant({"calibrate", "import", log, log, "--out", out, "--set", "collective=all_reduce", "--set",
+                            "run_id=monday"})
+                   .err,
+               contains("--set: run_id is of one file, and there are 2"));
     CHECK_THAT(import({"collective=all_produce"}).err, contains("--set: ") && contains("all_produce"));
     auto const unused = import({"collective=all_reduce", "tp=2"});
     CHECK(unused.code == 2);
