@@ -18,6 +18,7 @@ struct KernelMeasurement {
     AcceleratorProfile const* device = nullptr;  ///< outlives the fit
     KernelKind kind = KernelKind::gemm;
     std::string variant;  ///< as `KernelFit::variant`
+    std::string place{};  ///< "rows.csv line 7"; empty: not known
 };
 
 /// The row as a measurement; nothing for one that no model here is fitted to (published attention figures, rows without

@@ -6,6 +6,7 @@
 #include "calibrate/kernel_screen.hpp"
 #include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/import.hpp"
+#include "cli/calibrate/kernel_warnings.hpp"
 #include "cli/calibrate/named_otherwise.hpp"
 #include "cli/calibrate/shipped_kernels.hpp"
 #include "cli/progress.hpp"
@@ -23,6 +24,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <ostream>
 #include <set>
@@ -82,6 +84,7 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
                 found->sources.insert(source_name(row.source));
                 for (std::string const& assumption : row.assumptions)
                     ++assumed[assumption];
+                measurement->place = fmt::format("{} line {}", table.name, record.line);
                 found->rows.push_back(std::move(*measurement));
             } catch (RowSkip const& skip) {
                 count_skip(skipped, skip);
@@ -126,32 +129,6 @@ void add_line(Table& table, std::string const& device, KernelFit const& fit) {
 bool carries_over(KernelKind kind) { return kind != KernelKind::decode; }
 
 enum class Whose : std::uint8_t { device, class_of_devices };
-
-void warn_of_peak(KernelFit const& fit, std::string const& name, CommandContext& context) {
-    constexpr double by_clock = 1.03;  // what raised clocks may add
-    if (fit.large_efficiency > by_clock)
-        context.err << fmt::format(
-            "warning: {}: {} {}: large shapes reach {:.2f} of the stated peak (are the rows of this device, and in "
-            "this format?)\n",
-            name, name_of(fit.kind), fit.variant, fit.large_efficiency);
-}
-
-/// Where every call takes far longer than kernels of the shipped tables do, which follow one another: in a step they do
-/// so as well, and the fit would count the wait for each of them.
-void warn_of_waits(KernelFit const& fit, KernelFit const& shipped, std::string const& name, CommandContext& context) {
-    constexpr double many_times = 1.5;
-    constexpr double little = 1.5e-6;
-    auto const constants = kernel_constants(fit.kind);
-    for (std::size_t i = 0; i < constants.size(); ++i) {
-        double const more = fit.constants[i] - shipped.constants[i];
-        if (constants[i].name != "launch" || more < little || fit.constants[i] < many_times * shipped.constants[i])
-            continue;
-        context.err << fmt::format(
-            "warning: {}: {} {}: every call takes {:.1f} us more than where kernels follow one another, as they do in "
-            "a step; were times taken around each call? Time a graph, or many calls together\n",
-            name, name_of(fit.kind), fit.variant, more * 1e6);
-    }
-}
 
 /// Kernels that cannot be fitted are left out. @throws InputError with the first reason when that is all of them.
 KernelCalibration fit_rows(std::string const& name, Whose whose, std::vector<KernelMeasurement> const& rows,
@@ -354,6 +331,14 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     return exit_code::done;
 }
 
+/// The command that fits these rows again.
+std::string command_of(KernelFitRequest const& request, std::string const& device) {
+    std::string out = "sextant calibrate fit";
+    for (std::string const& file : request.tables)
+        out += fmt::format(" --kernels {}", std::filesystem::path(file).filename().string());
+    return out + " --device " + (request.device.empty() ? device : request.device);
+}
+
 }  // namespace
 
 int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) {
@@ -382,7 +367,7 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     own.title = d.title;
     own.devices = {d.name};
     own.sheet = sheet_of(profile);
-    own.command = "sextant calibrate fit --kernels FILE.csv --device " + d.name;
+    own.command = command_of(request, d.name);
     own.sources.assign(d.sources.begin(), d.sources.end());
     keep_others(own, profile, context);
     write_fitted(request.out, kernel_calibration_json(own));
