@@ -63,7 +63,8 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
         KernelTable const kind = kernel_table_of(table);
         for (CsvRecord const& record : table.records) {
             try {
-                KernelCase const row = kernel_case(kind, RowCells(table, record));
+                KernelCase const row =
+                    kernel_case(kind, RowCells(table, record), device != nullptr ? device->name : "");
                 AcceleratorProfile const* const profile = device != nullptr ? device : known_accelerator(row.device);
                 if (profile == nullptr)
                     throw RowSkip(

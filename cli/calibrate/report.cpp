@@ -2,12 +2,12 @@
 
 #include "calibrate/import/importer.hpp"
 #include "cli/calibrate/import.hpp"
+#include "cli/calibrate/named_otherwise.hpp"
 #include "cli/calibrate/subcommand.hpp"
 #include "cli/options/written_file.hpp"
 #include "cli/validate/plots.hpp"
 #include "cli/validate/row_words.hpp"
 #include "core/error.hpp"
-#include "core/spec/hardware_catalog.hpp"
 #include "planner/validation/table_predictor.hpp"
 
 #include <fmt/format.h>
@@ -24,13 +24,6 @@ namespace {
 ValidationKind kind_of(CalibrationFile const& file) {
     constexpr ValidationKind kinds[] = {ValidationKind::kernels, ValidationKind::collectives, ValidationKind::train};
     return kinds[file.index()];
-}
-
-/// The accelerator of `--device`; empty where it is not given.
-std::string device_named(ReportRequest const& request, ValidationKind kind) {
-    if (request.device.empty() || kind == ValidationKind::train) return "";
-    if (kind == ValidationKind::collectives) return find_cluster(request.device, "--device").accelerator.name;
-    return find_accelerator(request.device, "--device").name;
 }
 
 /// @param device of rows of foreign formats that say none
@@ -197,20 +190,23 @@ int report_calibration(ReportRequest const& request, CommandContext& context) {
         throw InputError("calibrate report: --plots and --device need --rows");
     if (!request.rows.empty()) {
         ValidationKind const kind = kind_of(report.file);
-        std::string const device = device_named(request, kind);
+        auto const device = device_of_rows(kind, request.device, "--device");
         bool const of_device =
             kind == ValidationKind::kernels || (kind == ValidationKind::collectives && !request.device.empty());
         TablePredictor const predict =
             table_predictor(kind, of_device ? request.device : request.file, of_device ? request.file : "");
         context.err << sheet_warning(report.file, request.device);
         Collector collector(kind, format);
-        for (CsvTable const& table : tables_of(request, kind, device, context)) {
+        ScoredAsOne as_one(kind, device);
+        for (CsvTable const& table : tables_of(request, kind, device ? device->name : "", context)) {
             std::vector<ScoredRow> rows = predict(table);
+            as_one.add(table, rows);
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 name_row(kind, table, table.records[i], rows[i]);
                 collector.add(rows[i]);
             }
         }
+        context.err << as_one.text("as --device says");
         collector.finish(report, request.plots, context);
     }
     deliver(request.output, context, calibration_report(report, format));

@@ -1,6 +1,7 @@
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
 #include "cli/calibrate/calibration_file.hpp"
+#include "cli/calibrate/named_otherwise.hpp"
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/written_file.hpp"
@@ -137,7 +138,8 @@ Files open_files(ValidationKind kind, Options const& options) {
 
 /// What is collected of the rows; the rows themselves are read, predicted and dropped a part at a time.
 struct Collected {
-    explicit Collected(ValidationKind kind) : scorer(kind), plots(kind), points(kind) {}
+    Collected(ValidationKind kind, std::string const& profile)
+        : scorer(kind), plots(kind), points(kind), as_one(kind, device_of_rows(kind, profile, "--profile")) {}
 
     void count_unreadable(RowPrediction const& p) {
         if (p.unreadable.empty()) return;
@@ -147,6 +149,7 @@ struct Collected {
     Scorer scorer;
     ValidationPlots plots;
     ValidationPoints points;
+    ScoredAsOne as_one;
     std::size_t rows = 0;
     std::size_t unreadable = 0;    ///< of them, those with a cell that cannot be read
     std::string first_unreadable;  ///< the first such cell, and what is wrong with it
@@ -172,6 +175,7 @@ Keep collect(ValidationKind kind, Options const& options, TablePredictor const& 
             CsvTable const part = file->next(rows_of_a_part(kind));
             if (part.records.empty() && !first) break;  // a file of a header alone is still checked
             std::vector<ScoredRow> rows = predict(part);
+            all.as_one.add(part, rows);
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 name_row(kind, part, part.records[i], rows[i]);
                 all.scorer.add(rows[i]);
@@ -206,10 +210,11 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     if (kind == ValidationKind::kernels && !options.calibration.empty())
         context.err << sheet_warning(read_calibration(options.calibration), options.profile);
     Files files = open_files(kind, options);
-    Collected all(kind);
+    Collected all(kind, options.profile);
     Keep const whole = collect(kind, options, predict, files, all, context);
     Validation result = all.scorer.result();
     result.interrupted = whole == Keep::no;
+    context.err << all.as_one.text("as --profile says");
     if (!options.plots.empty())
         context.err << fmt::format("{} plots in {}\n", all.plots.write(options.plots, result), options.plots);
     deliver(options.output, context,

@@ -355,10 +355,10 @@ KernelTable kernel_table_of(CsvTable const& table) {
         if (!table.find(mark_of(kind))) continue;
         auto needed = kernel_columns(kind);
         if (kind != KernelTable::bench)
-            std::erase_if(needed, [](std::string_view column) {  // they are for the reader
-                return column == "source_ref" || column == "kernel_source";
+            std::erase_if(needed, [](std::string_view column) {  // the first two are for the reader
+                return column == "source_ref" || column == "kernel_source" || column == "device" || column == "gpu";
             });
-        require_columns(table, needed, needed);
+        require_columns(table, needed, kernel_columns(kind));
         return kind;
     }
     throw InputError(
@@ -367,12 +367,18 @@ KernelTable kernel_table_of(CsvTable const& table) {
         table.name);
 }
 
-KernelCase kernel_case(KernelTable table, RowCells const& row) {
+std::string device_named(KernelTable table, RowCells const& row) {
+    std::string const cell = row.text(table == KernelTable::published ? "gpu" : "device");
+    return is_blank_cell(cell) ? std::string() : cell;
+}
+
+KernelCase kernel_case(KernelTable table, RowCells const& row, std::string_view device) {
     if (table == KernelTable::bench) return bench_case(row);
     KernelCase out;
     out.cache = cache_of(table, row);
     out.source = row.text("source_ref");
-    out.device = row.text(table == KernelTable::published ? "gpu" : "device");
+    out.device = device_named(table, row);
+    if (out.device.empty()) out.device = device;
     switch (table) {
         case KernelTable::product: read_product(row, out); break;
         case KernelTable::attention: read_attention(row, out); break;

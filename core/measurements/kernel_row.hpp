@@ -22,7 +22,8 @@ enum class KernelTable : std::uint8_t {
 };
 std::string_view name_of(KernelTable table);
 
-/// Columns that a table of this kind has.
+/// Columns that a table of this kind has. Where rows come from and whose kernels they time may be missing, and the
+/// device where it is said otherwise.
 std::vector<std::string_view> kernel_columns(KernelTable table);
 
 /// Which table this is. @throws InputError when the header lacks columns of the nearest kind.
@@ -70,8 +71,12 @@ inline constexpr Seconds start_between_events = 3 * units::us;
 /// Such a time without its start. @throws RowSkip for one that is hardly more than that.
 Seconds without_start(Seconds cold);
 
+/// @param device of a row that states none
 /// @throws RowSkip when the row cannot be expressed, or a cell of it cannot be read.
-KernelCase kernel_case(KernelTable table, RowCells const& row);
+KernelCase kernel_case(KernelTable table, RowCells const& row, std::string_view device = "");
+
+/// The device that a row names, as it is written; empty where it names none.
+std::string device_named(KernelTable table, RowCells const& row);
 
 /// The same of a row of sextant-bench.
 KernelCase bench_case(RowCells const& row);

@@ -234,7 +234,7 @@ ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row, std::o
     if (out.source.empty() && kind == KernelTable::bench) out.source = "sextant-bench " + row.text("backend");
     RowPrediction& p = out.prediction;
     try {
-        KernelCase c = kernel_case(kind, row);
+        KernelCase c = kernel_case(kind, row, profile_ ? profile_->name : "");
         AcceleratorProfile const* const accelerator = accelerator_of(c.device);
         if (accelerator == nullptr) throw RowSkip(fmt::format("no profile for device '{}'", c.device.substr(0, 60)));
         auto const is_it = [&](AcceleratorProfile const& calibrated) { return &calibrated == accelerator; };

@@ -171,6 +171,66 @@ TEST_CASE("calibrate fit --kernels: times that hold a wait for each call, or bea
     CHECK_THAT(fit(1.5, 85e6), contains("gemm bf16: large shapes reach 1.") && contains("of the stated peak"));
 }
 
+namespace {
+
+/// Products of a device of 62 TFLOP/s. @param device the first cell and a comma; empty: no such column
+std::string products_of(std::string const& device, double rate = 62e6) {
+    std::string table = std::string(device.empty() ? "" : "device,") + "dtype,m,n,k,latency_us\n";
+    double const k = 4096;
+    for (double m = 16; m <= 8192; m *= 2)
+        for (double const n : {512, 1024, 2048, 4096, 8192})
+            table += fmt::format("{}bf16,{},{},{},{:.6g}\n", device, m, n, k,
+                                 1.5 + std::max(2 * m * n * k / rate, (m + k) * n * 2 / 0.8e6));
+    return table;
+}
+
+}  // namespace
+
+TEST_CASE("calibrate fit --kernels: --device is the device of rows that say none, and the file says what it is of") {
+    ScratchFolder const scratch("fit_unsaid");
+    std::string const out = scratch.path("mine.json");
+    auto const fit = [&](std::string const& table, std::vector<std::string> const& device) {
+        std::vector<std::string> arguments{"calibrate", "fit", "--kernels", scratch.file("t.csv", table), "--out", out};
+        arguments.insert(arguments.end(), device.begin(), device.end());
+        return run_sextant(arguments);
+    };
+    for (char const* device : {"", ",", "-,", "RTX 3090,"}) {
+        CAPTURE(device);
+        RunResult const run = fit(products_of(device), {"--device", "rtx-3090"});
+        REQUIRE(run.code == 0);
+        CHECK(run.err.find("left out") == std::string::npos);
+        KernelCalibration const fitted = read_kernel_calibration_file(out);
+        CHECK(fitted.fits.front().rows > 40);
+        CHECK(fitted.command == "sextant calibrate fit --kernels t.csv --device rtx-3090");
+    }
+    RunResult const unsaid = fit(products_of(""), {});
+    CHECK(unsaid.code == 2);
+    CHECK_THAT(unsaid.err, contains("50 rows left out: device is not stated"));
+    // Rows of another device say how many they are, and where the first is.
+    RunResult const faster = fit(products_of("RTX 3090,", 220e6), {"--device", "rtx-3090"});
+    CHECK(faster.code == 2);
+    CHECK_THAT(faster.err, contains("times the peak of rtx-3090 (are the rows of this device?") &&
+                               contains(" rows, the first is ") && contains("t.csv line "));
+}
+
+TEST_CASE("calibrate report, validate: rows that name another device than they are scored as are counted") {
+    ScratchFolder const scratch("scored_as");
+    std::string const rows = scratch.file("t.csv", products_of("RTX 3090,"));
+    std::string const mine = scratch.path("mine.json");
+    auto const named = contains("50 rows that name rtx-3090 are taken as those of rtx-4090, as --");
+    REQUIRE(run_sextant({"calibrate", "fit", "--kernels", rows, "--device", "rtx-4090", "--out", mine}).code == 0);
+    CHECK_THAT(run_sextant({"calibrate", "report", mine, "--rows", rows, "--device", "rtx-4090"}).err, named);
+    CHECK_THAT(run_sextant({"validate", "kernels", rows, "--profile", "rtx-4090"}).err, named);
+    CHECK_THAT(run_sextant({"validate", "kernels", rows, "--profile", "rtx-3090"}).err, !contains("that name"));
+    std::string const unsaid = scratch.file("u.csv", products_of(""));
+    RunResult const report = run_sextant({"validate", "kernels", unsaid, "--profile", "rtx-3090"});
+    CHECK_THAT(report.err, !contains("that name"));
+    CHECK_THAT(report.out, !contains("device is not stated"));
+    std::string const runs_of = scratch.file("c.csv", runs(1));
+    CHECK_THAT(run_sextant({"validate", "collectives", runs_of, "--profile", "a100-sxm-80gb"}).err,
+               contains("12 rows that name h100-sxm are taken as those of a100-sxm-80gb, as --profile says"));
+}
+
 TEST_CASE("calibrate fit: rows that name another device than the target are counted, known to the catalogue or not") {
     AcceleratorProfile device;
     device.name = "x100";
