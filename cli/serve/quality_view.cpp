@@ -77,7 +77,7 @@ std::string errors_by_scaling(QualityReport const& report) {
 }
 
 /// What the rows do not say of their weights: how they run, whose they are, why they have no times.
-std::set<std::string> remarks(QualityReport const& report) {
+std::set<std::string> quality_remarks(QualityReport const& report) {
     std::set<std::string> out;
     for (FormatChoice const& c : report.choices) {
         if (!c.note.empty()) out.insert(c.note);
@@ -157,7 +157,7 @@ std::string quality_text(QualityReport const& report) {
         report.request.prompt, report.request.output,
         report.by_rate ? fmt::format("{:g} a second", report.load) : fmt::format("{:g} at all times", report.load));
     out += quality_table(report).text();
-    for (std::string const& remark : remarks(report))
+    for (std::string const& remark : quality_remarks(report))
         out += wrapped("- " + remark, "  ");
     out += errors_by_scaling(report) + "errors: " + report.source + "\n\nassumed\n";
     for (std::string const& text : report.assumptions)

@@ -11,7 +11,7 @@ namespace sextant {
 namespace {
 
 /// "e4m3", as measured; "bf16" where the products widen the weights.
-std::string activations_of(ServingPlan const& plan, std::optional<FormatQuality> const& products) {
+std::string activation_format(ServingPlan const& plan, std::optional<FormatQuality> const& products) {
     GemmFormat const& format = *find_gemm_format(plan.weights);
     if (products && !format.widens()) return products->formats.substr(products->formats.find('+') + 1);
     return std::string(format.integers ? format.name : name_of(format.precision));
@@ -27,7 +27,7 @@ FormatChoice choice_of(ServingCase const& what, RequestShape const& request, Loa
     out.products = weights_quality(errors, plan);
     out.attention = cache_quality(errors, plan.cache);
     out.error = format_error_of(errors, plan);
-    out.activations = activations_of(plan, out.products);
+    out.activations = activation_format(plan, out.products);
     out.memory = serving_memory(what);
     out.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(out.cache));
     out.largest = std::max(0.0, largest_batch(what, out.memory, request.prompt + request.output));
