@@ -37,7 +37,7 @@ void require_device(double of_peak, std::string_view which, std::vector<ReachedP
                      name_of(row.kind), row.variant, which, of_peak, row.device->name, place);
 }
 
-std::vector<double> values_of(std::vector<ReachedPeak> const& reached) {
+std::vector<double> parts_of_peak(std::vector<ReachedPeak> const& reached) {
     std::vector<double> out;
     for (ReachedPeak const& r : reached)
         out.push_back(r.of_peak);
@@ -67,12 +67,12 @@ double large_efficiency(std::vector<KernelMeasurement const*> const& rows) {
         }
     }
     if (products.size() >= fewest) {
-        std::vector<double> fastest = values_of(products);
+        std::vector<double> fastest = parts_of_peak(products);
         std::nth_element(fastest.begin(), fastest.begin() + (fewest - 1), fastest.end(), std::greater<>());
         require_device(fastest[fewest - 1], "several shapes run", products);
     }
     if (reached.size() < fewest) return 0;
-    double const usual = quantile_of(values_of(reached), 0.5);
+    double const usual = quantile_of(parts_of_peak(reached), 0.5);
     require_device(usual, "large shapes run", reached);
     return usual;
 }

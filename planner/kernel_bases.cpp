@@ -14,7 +14,7 @@ KernelBasis products_basis(AcceleratorProfile const& accelerator, std::string_vi
     return kernel_basis(accelerator, product_kind(accelerator), format);
 }
 
-KernelBases support_of(AcceleratorProfile const& accelerator, std::string_view format, KernelBasis attention) {
+KernelBases bases_of(AcceleratorProfile const& accelerator, std::string_view format, KernelBasis attention) {
     std::string_view const wide = gemm_format(two_byte_precision(accelerator)).name;
     KernelBasis const of_format = products_basis(accelerator, format);
     return {.format = of_format,
@@ -59,11 +59,11 @@ std::string_view KernelBases::farther(KernelBasis basis) const {
 }
 
 KernelBases training_kernels(AcceleratorProfile const& accelerator, std::string_view format) {
-    return support_of(accelerator, format, prompt_attention(accelerator));
+    return bases_of(accelerator, format, prompt_attention(accelerator));
 }
 
 KernelBases serving_kernels(AcceleratorProfile const& accelerator, std::string_view format) {
-    return support_of(accelerator, format, std::max(prompt_attention(accelerator), cache_attention(accelerator)));
+    return bases_of(accelerator, format, std::max(prompt_attention(accelerator), cache_attention(accelerator)));
 }
 
 }  // namespace sextant

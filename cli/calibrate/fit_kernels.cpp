@@ -333,7 +333,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
 }
 
 /// The command that fits these rows again.
-std::string command_of(KernelFitRequest const& request, std::string const& device) {
+std::string kernel_fit_command(KernelFitRequest const& request, std::string const& device) {
     std::string out = "sextant calibrate fit";
     for (std::string const& file : request.tables)
         out += fmt::format(" --kernels {}", std::filesystem::path(file).filename().string());
@@ -368,7 +368,7 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     own.title = d.title;
     own.devices = {d.name};
     own.sheet = sheet_of(profile);
-    own.command = command_of(request, d.name);
+    own.command = kernel_fit_command(request, d.name);
     own.sources.assign(d.sources.begin(), d.sources.end());
     keep_others(own, profile, context);
     write_fitted(request.out, kernel_calibration_json(own));

@@ -253,7 +253,7 @@ ServingEstimate at_rate(IterationModel const& model, ServedCase const& c) {
 }
 
 /// A loop with the requests of the run, where the source says how many.
-ServingEstimate loop(IterationModel const& model, ServedCase const& c) {
+ServingEstimate simulated_loop(IterationModel const& model, ServedCase const& c) {
     LoopLoad load{
         .concurrency = c.amount / c.replicas, .request = c.request, .least_length = c.least_length, .cut = c.cut};
     if (std::isfinite(c.requests)) load.sent = c.requests / c.replicas;
@@ -341,7 +341,7 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
                 out = static_batch(model, c.request, together);
                 break;
             }
-            case ServedLoad::closed_loop: out = loop(model, c); break;
+            case ServedLoad::closed_loop: out = simulated_loop(model, c); break;
             case ServedLoad::open_loop: out = at_rate(model, c); break;
             case ServedLoad::unlimited: out = at_once(model, c); break;
         }
