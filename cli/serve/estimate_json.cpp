@@ -103,6 +103,7 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
              {"time_interval", Json::parse(support_json(report.support))},
              {"rows", Json::array()},
              {"assumptions", report.assumptions}};
+    if (m.state_pool > Bytes{}) out["memory"]["state_pool_bytes"] = m.state_pool.base();
     auto const output_error = [](std::optional<FormatQuality> const& quality) {
         return quality ? Json(quality->usual().worst) : Json(nullptr);
     };

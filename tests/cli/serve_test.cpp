@@ -393,3 +393,12 @@ TEST_CASE("serve estimate: closed loops of one- and two-token answers are those 
                     CHECK(parts.at("queue_s").get<double>() >= 0);
                 }
 }
+
+TEST_CASE("serve estimate: the parts of a device's memory add up, a pool of recurrent states among them") {
+    Json const memory = report(estimate({"--batch", "1", "--engine", "sglang"}, "qwen3-next-80b-a3b"))["memory"];
+    CHECK(memory["state_pool_bytes"].get<double>() > 0);
+    double sum = 0;
+    for (char const* const part : {"weights", "activations", "overhead", "state_pool", "cache"})
+        sum += memory[std::string(part) + "_bytes"].get<double>();
+    CHECK(sum == Approx(memory["usable_bytes"].get<double>()));
+}
