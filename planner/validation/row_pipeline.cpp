@@ -206,10 +206,11 @@ void apply_stages(TrainingRow const& row, TrainingCase& out) {
         if (!plan.stage_layers.empty())
             out.assumptions.emplace_back("full chunks with short ends, as in the recipes of Megatron-Bridge");
     }
-    if (row.pp_schedule.empty() && !row.vpp)
-        out.assumptions.push_back(plan.schedule == Schedule::one_f_one_b
-                                      ? "schedule 1F1B where none is stated"
-                                      : fmt::format("schedule {} where none is stated", name_of(plan.schedule)));
+    if (row.pp_schedule.empty() && !row.vpp) {
+        bool const first_forwards = launcher_of(*out.framework) == Launcher::maxtext;
+        out.assumptions.push_back(
+            fmt::format("schedule {} where none is stated", first_forwards ? name_of(plan.schedule) : "1F1B"));
+    }
     if (plan.vpp == 1) apply_ends(row, out);
     if (is_framework(*out.framework, "nanotron") && plan.stage_layers.empty() && row.notes_have("after_pp_fix=False"))
         plan.stage_layers = cost_balanced_layers(out.model, plan.pp, Tie::same_stage);
