@@ -16,8 +16,8 @@ Launcher launcher_of(FrameworkProfile const& framework);
 /// Its format of `export`; empty: there is none.
 std::string_view export_format(Launcher launcher);
 
-/// The schedule of a pipeline that a plan names none for: 1F1B, of several chunks a rank interleaved. MaxText's pipeline
-/// is one loop that JAX differentiates as a whole: all forwards, chunk after chunk, then all backwards.
+/// The schedule of a pipeline that a plan names none for: 1F1B, of several chunks a rank interleaved. MaxText's
+/// pipeline is one loop that JAX differentiates as a whole: all forwards, chunk after chunk, then all backwards.
 Schedule usual_schedule(Launcher launcher, std::int64_t vpp);
 /// Whether every chunk of an interleaved pipeline has the microbatches that Megatron-Core asks for: as many as stages.
 bool has_microbatches_to_interleave(ParallelPlan const& plan, std::int64_t microbatches);

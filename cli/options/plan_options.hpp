@@ -99,8 +99,8 @@ Optimizer optimizer_for(std::string const& text, Precision precision);
 
 /// The one plan that the options describe, dp being what is left of the accelerators (of `cluster`, if there is one).
 ParallelPlan single_plan(PlanOptions const& options, ClusterSpec const* cluster);
-/// The same with the schedule, the ZeRO stage and the layers on stages that the framework usually has, where the options leave them
-/// open.
+/// The same with the schedule, the ZeRO stage and the layers on stages that the framework usually has, where the
+/// options leave them open.
 ParallelPlan single_plan(PlanOptions const& options, Subject const& subject);
 
 /// The constraints that the options put on a search over this cluster.

@@ -20,7 +20,7 @@ struct MemorySheet {
         std::string name;
         StageMemory fullest;
     };
-    std::vector<Variant> variants;  ///< the same plan with another ZeRO stage or recompute policy
+    std::vector<Variant> variants;             ///< the same plan with another ZeRO stage or recompute policy
     std::vector<std::string> not_expressed{};  ///< what its framework refuses or has no words for
 };
 
