@@ -150,7 +150,6 @@ void warn_of_the_rest(YamlValues& in, ForeignPlan& out) {
                                                                      "rdzv_backend",
                                                                      "same_network",
                                                                      "tpu_",
-                                                                     "use_cpu",
                                                                      "deepspeed_config.deepspeed_",
                                                                      "deepspeed_config.gradient_",
                                                                      "deepspeed_config.zero3_",
@@ -194,6 +193,7 @@ ForeignPlan import_accelerate(std::string_view yaml, std::string_view deepspeed,
                          where);
     std::string const name = upper_case(type.value_or("NO"));
     if (name == "NO" && !processes) processes = 1;
+    if (in.flag("use_cpu").value_or(false)) throw InputError("{}: use_cpu: training on processors is not read", where);
     static_cast<void>(in.degree("num_machines"));  // of use to some strategies alone
     ForeignPlan out;
     out.accelerators = processes;

@@ -145,6 +145,8 @@ TEST_CASE("Accelerate without FSDP and DeepSpeed has plain replicas", "[import]"
     CHECK(said_in(accelerate("num_processes: 8\ndistributed_type: MULTI_GPU\ndynamo_backend: INDUCTOR\n").warnings,
                   "dynamo_backend: compiled layers are counted as run op by op"));
     CHECK_THROWS_WITH(accelerate("distributed_type: MEGATRON_LM\n"), contains("'MEGATRON_LM' is not read"));
+    CHECK_THROWS_WITH(accelerate("num_processes: 8\nuse_cpu: true\n"), contains("use_cpu"));
+    CHECK_NOTHROW(accelerate("num_processes: 8\nuse_cpu: false\n"));
     CHECK_THROWS_WITH(accelerate("a: 1\n"), contains("neither distributed_type nor num_processes"));
     CHECK_THROWS_WITH(accelerate("num_processes: 8\nmixed_precision: int8\n"), contains("no, fp16, bf16 or fp8"));
 }
