@@ -1,5 +1,4 @@
 #include "core/graph/stage_layout.hpp"
-#include "core/spec/working_format.hpp"
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
 
@@ -106,7 +105,6 @@ void translate_tensor_parallelism(Translation& t, ModelSpec const& model) {
 void translate_step(Translation& t) {
     ParallelPlan& p = t.plan;
     t.recompute_attention_core();
-    if (working_bytes(p.precision) > 2) t.leave_out_gradients();
     if (p.recompute == Recompute::selective)
         t.cannot("recompute", "only whole layers are wrapped; a fused attention keeps no scores anyway");
     if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || p.optimizer == Optimizer::muon)
@@ -130,12 +128,6 @@ void translate_step(Translation& t) {
 char const* type_of(Precision precision) {
     if (precision == Precision::fp16) return "torch.float16";
     return precision == Precision::bf16 ? "torch.bfloat16" : "torch.float32";
-}
-
-/// What gradients are reduced in.
-char const* reduced_type_of(ParallelPlan const& p) {
-    bool const narrow = gradient_format(p) == GradientFormat::bf16 && working_bytes(p.precision) <= 2;
-    return narrow ? type_of(p.precision) : "torch.float32";
 }
 
 /// Imports and the numbers of the plan.
@@ -170,7 +162,8 @@ std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
         fmt::format("PARAMETERS, OFFLOAD = {}, {}\n", type_of(p.precision), offloads_optimizer(p) ? "True" : "False");
     char const* const state = p.optimizer == Optimizer::adamw_pure_bf16 ? "torch.bfloat16" : "torch.float32";
     out += fmt::format("STATE = {}  # weights, gradients and moments as they are sharded\n", state);
-    out += fmt::format("REDUCED = {}  # gradients as they are reduced\n", reduced_type_of(p));
+    bool const narrow = gradient_format(p) == GradientFormat::bf16;
+    out += fmt::format("REDUCED = {}  # gradients as they are reduced\n", narrow ? "torch.bfloat16" : "torch.float32");
     // Gradients in fp16 vanish unless the loss is scaled; DTensors have one flag for all ranks (PyTorch 2.5 and later).
     out += fmt::format("SCALER = torch.amp.GradScaler(\"cuda\", enabled={})\n",
                        p.precision == Precision::fp16 ? "True" : "False");

@@ -208,7 +208,7 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     apply_optimizer(row, out);
 }
 
-bool is_framework_of_lightning(TrainingRow const& row) {
+bool runs_lightning_fsdp(TrainingRow const& row) {
     constexpr std::array names{std::string_view("lit-gpt"), std::string_view("litgpt"), std::string_view("lit-llama")};
     return has_any(lower_case(row.framework), names) && row.framework_has("fsdp");
 }
@@ -225,7 +225,7 @@ std::string_view why_bf16_gradients(TrainingRow const& row, ParallelPlan const& 
     // mixed_precision PURE, its default, has a reduce_dtype of bf16 (composer, trainer/mosaic_fsdp_utils.py).
     if (row.source_id.starts_with("llm-foundry")) return "the policy PURE of llm-foundry reduces them";
     // FSDPPrecision of Lightning: reduce_dtype is bf16 with bf16-mixed and with bf16-true.
-    if (is_framework_of_lightning(row)) return "Lightning's FSDP reduces them";
+    if (runs_lightning_fsdp(row)) return "Lightning's FSDP reduces them";
     bool const shards = row.notes_have("Megatron-FSDP") && plan.zero == 3;
     return shards && !is_megatron_test(row) ? "Megatron-FSDP's guide recommends" : std::string_view();
 }

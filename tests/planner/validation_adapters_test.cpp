@@ -169,6 +169,21 @@ TEST_CASE("rows of Megatron-FSDP reduce gradients in bf16, other rows of Megatro
     CHECK(built(row).plan.gradients == GradientFormat::usual);
 }
 
+TEST_CASE("rows of llm-foundry and of Lightning's FSDP reduce gradients in bf16, other rows of FSDP in fp32") {
+    TrainingRow row = complete_row();
+    row.zero_stage = 3;
+    auto const gradients = [&](char const* framework) {
+        row.framework = framework;
+        return built(row).plan.gradients;
+    };
+    CHECK(gradients("PyTorch FSDP") == GradientFormat::usual);
+    CHECK(gradients("lit-gpt FSDP") == GradientFormat::bf16);
+    row.source_id = "llm-foundry";
+    CHECK(gradients("llm-foundry/Composer (PyTorch FSDP)") == GradientFormat::bf16);
+    row.precision = "FP16";
+    CHECK(gradients("llm-foundry/Composer (PyTorch FSDP)") == GradientFormat::usual);
+}
+
 TEST_CASE(
     "rows of MLPerf's pretraining: NeMo, with gradients in bf16, in fp8 unless the device may have been submitted in "
     "fp4") {
