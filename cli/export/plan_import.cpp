@@ -52,19 +52,19 @@ ForeignPlan import_deepspeed_file(std::string const& path, ModelSpec const& mode
 }
 
 /// With the JSON that it names with deepspeed_config_file, beside it.
-ForeignPlan import_accelerate_file(std::string const& path) {
+ForeignPlan import_accelerate_file(std::string const& path, ModelSpec const& model) {
     std::string const text = read_text_file(path);
     auto const config = accelerate_deepspeed_file(text, path);
-    if (!config) return import_accelerate(text, "", path);
-    return import_accelerate(text, read_text_file((std::filesystem::path(path).parent_path() / *config).string()),
-                             path);
+    if (!config) return import_accelerate(text, "", path, model);
+    return import_accelerate(text, read_text_file((std::filesystem::path(path).parent_path() / *config).string()), path,
+                             model);
 }
 
 ForeignPlan read_source(Source const& source, ModelSpec const& model) {
     std::string_view const option = source.option;
     if (option == "--from-deepspeed") return import_deepspeed_file(source.value, model);
     if (option == "--from-torchtitan") return import_torchtitan(read_text_file(source.value), source.value, model);
-    if (option == "--from-accelerate") return import_accelerate_file(source.value);
+    if (option == "--from-accelerate") return import_accelerate_file(source.value, model);
     bool const arguments = source.value.starts_with("--");
     return arguments ? import_megatron(source.value, option, model)
                      : import_megatron(read_text_file(source.value), source.value, model);

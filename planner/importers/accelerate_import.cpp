@@ -184,7 +184,8 @@ std::optional<std::string> accelerate_deepspeed_file(std::string_view yaml, std:
     return YamlValues(yaml, where).text("deepspeed_config.deepspeed_config_file");
 }
 
-ForeignPlan import_accelerate(std::string_view yaml, std::string_view deepspeed, std::string_view where) {
+ForeignPlan import_accelerate(std::string_view yaml, std::string_view deepspeed, std::string_view where,
+                              ModelSpec const& model) {
     YamlValues in(yaml, where);
     auto const type = in.text("distributed_type");
     auto processes = in.integer("num_processes", 1);
@@ -207,7 +208,7 @@ ForeignPlan import_accelerate(std::string_view yaml, std::string_view deepspeed,
         throw InputError("{}: distributed_type: '{}' is not read (NO, MULTI_GPU, FSDP or DEEPSPEED)", where, name);
     }
     if (name == "DEEPSPEED") {
-        add_deepspeed(out, deepspeed.empty() ? deepspeed_json(in) : std::string(deepspeed), where);
+        add_deepspeed(out, deepspeed.empty() ? deepspeed_json(in) : std::string(deepspeed), where, model);
     } else {
         out.framework = "transformers";
         set_data_parallel(out);

@@ -143,7 +143,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
     return out;
 }
 
-void add_deepspeed(ForeignPlan& out, std::string_view json, std::string_view where) {
+void add_deepspeed(ForeignPlan& out, std::string_view json, std::string_view where, ModelSpec const& model) {
     DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
     apply_settings(s, out, model);
     read_batches(s, "", MicroBatch::open, out, where);

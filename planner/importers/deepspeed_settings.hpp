@@ -26,6 +26,6 @@ DeepSpeedSettings read_deepspeed_settings(std::string_view json, std::string_vie
 
 /// Adds what the JSON says to a plan of which a launcher's file says how the model is split, in which precision where
 /// the JSON leaves that open, and on how many accelerators. @throws InputError likewise.
-void add_deepspeed(ForeignPlan& out, std::string_view json, std::string_view where);
+void add_deepspeed(ForeignPlan& out, std::string_view json, std::string_view where, ModelSpec const& model);
 
 }  // namespace sextant

@@ -47,7 +47,8 @@ ForeignPlan import_torchtitan(std::string_view toml, std::string_view where, Mod
 
 /// Accelerate's YAML, of `accelerate config`, and DeepSpeed's JSON where it names one (`accelerate_deepspeed_file`).
 /// @throws InputError likewise.
-ForeignPlan import_accelerate(std::string_view yaml, std::string_view deepspeed, std::string_view where);
+ForeignPlan import_accelerate(std::string_view yaml, std::string_view deepspeed, std::string_view where,
+                              ModelSpec const& model);
 /// The file of DeepSpeed's JSON that it names; nothing: none.
 std::optional<std::string> accelerate_deepspeed_file(std::string_view yaml, std::string_view where);
 

@@ -197,7 +197,7 @@ void toml(std::string_view text) { static_cast<void>(parse_toml(text, "input"));
 void megatron(std::string_view text) { static_cast<void>(import_megatron(text, "input", gpt2())); }
 void deepspeed(std::string_view text) { static_cast<void>(import_deepspeed(text, "", "input", gpt2())); }
 void torchtitan(std::string_view text) { static_cast<void>(import_torchtitan(text, "input", gpt2())); }
-void accelerate(std::string_view text) { static_cast<void>(import_accelerate(text, "", "input")); }
+void accelerate(std::string_view text) { static_cast<void>(import_accelerate(text, "", "input", gpt2())); }
 
 constexpr Reader list[] = {
     {"model", "models tests/data/hf_reference", model},

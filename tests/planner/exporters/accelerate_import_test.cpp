@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "planner/importers/foreign_plan.hpp"
 #include "planner/importers/yaml_values.hpp"
 #include "tests/catch.hpp"
@@ -15,7 +16,8 @@ bool said_in(std::vector<std::string> const& list, std::string const& part) {
 }
 
 ForeignPlan accelerate(std::string const& yaml, std::string const& json = "") {
-    return import_accelerate(yaml, json, "a.yaml");
+    static ModelSpec const model = find_model("llama-3.1-8b");
+    return import_accelerate(yaml, json, "a.yaml", model);
 }
 
 std::string fsdp(std::string const& config, std::string const& rest = "") {
