@@ -4,6 +4,7 @@
 #include "core/graph/stage_layout.hpp"
 #include "core/graph/usual_stages.hpp"
 #include "core/nearest.hpp"
+#include "core/spec/gradient_bytes.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/expert_overlap.hpp"
@@ -172,7 +173,8 @@ private:
 
     void visit_recompute(SearchSpace const& space, ParallelPlan plan, ShapeCosts& costs) {
         // ZeRO has nothing to split without data parallelism.
-        std::size_t const zeros = most_copies(plan, form_.model()) == 1 ? 1 : space.zero.size();
+        bool const alone = most_copies(plan, form_.model()) == 1;
+        std::size_t const zeros = alone ? 1 : space.zero.size();
         auto const leaves = static_cast<std::int64_t>(zeros * space.offload.size());
         plan.zero = 0;
         std::int64_t const stage_layers = most_layers(plan);
@@ -199,8 +201,10 @@ private:
             // Passes take longer where gradients are added up than where they are reduced at once (ZeRO 2 and 3).
             std::optional<PipelineCost> added;
             std::optional<PipelineCost> reduced;
-            for (std::size_t z = 0; z < zeros; ++z) {
+            for (std::size_t z = 0; z < space.zero.size(); ++z) {
                 plan.zero = space.zero[z];
+                bool const early = z >= zeros;  // of use where gradients then leave with every microbatch
+                if (early && (plan.zero != 2 || !gradients_go_to_host())) continue;
                 if (!space.rules.shards(plan, form_.model())) continue;
                 if (!zero_suits_pipeline(plan)) {
                     reject(PlanProblem::zero, plan, static_cast<std::int64_t>(space.offload.size()));
@@ -210,10 +214,15 @@ private:
                 if (!pipeline) pipeline = form_.assemble(*cost, plan);
                 for (Offload const offload : space.offload) {
                     plan.offload = offload;
+                    if (early && !offloads_optimizer(plan)) continue;
                     if (space.rules.offloads(plan, form_.model())) consider(*pipeline, plan);
                 }
             }
         }
+    }
+
+    [[nodiscard]] bool gradients_go_to_host() const {
+        return kept_gradients(form_.framework().memory).to_host == Switch::on;
     }
 
     /// Of a stage, where recompute of fewer of them is not the same as of all.

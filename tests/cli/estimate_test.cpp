@@ -354,7 +354,7 @@ TEST_CASE("a plan that host memory is too small for is said not to fit for that"
                    contains("DOES NOT FIT") && contains(" are offloaded, and there are 64 GB of host"));
     }
     Arguments larger = asked;
-    larger[3] = "rtx-4090:host_memory=128GB";
+    larger[3] = "rtx-4090:host_memory=192GB";
     CHECK(answer(Arguments{"estimate"} + larger).at("fits") == true);
 }
 

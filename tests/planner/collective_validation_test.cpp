@@ -190,9 +190,10 @@ TEST_CASE("collective rows: cards that NVLink joins are the variant that has suc
     CHECK(machine("A100 80GB PCIe", "PCIe, no NVLink", "none", 1, 2).cluster.name == "a100-pcie");
     CHECK(machine("A100 80GB PCIe", "", "none", 1, 2).cluster.name == "a100-pcie");
     CHECK(machine("RTX A6000", "NVLink bridge", "none", 1, 2).cluster.name == "rtx-a6000-bridged");
-    CHECK(reason("RTX A5000", "NVLink bridge", "none", 1, 2) ==
-          "no profile for rtx-a5000 joined by 'NVLink bridge' (a cluster file with pair_bandwidth, --profile)");
-    CHECK(machine("RTX A5000", "NVLink bridge", "none", 1, 4).assumptions.front() ==
+    CHECK(machine("RTX A5000", "NVLink bridge", "none", 1, 2).cluster.name == "rtx-a5000-bridged");
+    CHECK(reason("RTX A4000", "NVLink bridge", "none", 1, 2) ==
+          "no profile for rtx-a4000 joined by 'NVLink bridge' (a cluster file with pair_bandwidth, --profile)");
+    CHECK(machine("RTX A4000", "NVLink bridge", "none", 1, 4).assumptions.front() ==
           "NVLink of pairs is left out: PCIe joins more than two");
 }
 

@@ -259,9 +259,9 @@ TEST_CASE("advice: on a small device a training that keeps less, said to be anot
     CHECK_FALSE(has(larger, "--lora-rank 16 (another"));
     CHECK_FALSE(has(advice("qwen3-14b", "deepspeed", standard), "--lora-rank"));
     CHECK(has(advice("llama-3.1-8b", "deepspeed", SearchConstraints::Width::full),
-              "--cluster rtx-4090-box:host_memory=128GB ("));
+              "--cluster rtx-4090-box:host_memory=192GB ("));
     CHECK(
-        has(advice("llama-3.1-8b", "deepspeed", standard), "--space full --cluster rtx-4090-box:host_memory=128GB ("));
+        has(advice("llama-3.1-8b", "deepspeed", standard), "--space full --cluster rtx-4090-box:host_memory=192GB ("));
 }
 
 TEST_CASE("advice: with nothing fixed the way out is more accelerators, another training or more memory", "[INV-26]") {

@@ -111,7 +111,7 @@ TEST_CASE("Accelerate gives DeepSpeed a stage, or the JSON that it names", "[imp
     ForeignPlan const stage = accelerate(head +
                                          "  zero_stage: 3\n  offload_optimizer_device: cpu\n"
                                          "  offload_param_device: none\n  zero3_init_flag: true\n");
-    CHECK(stage.framework == "deepspeed");
+    CHECK(stage.framework == "deepspeed:reduce_bucket_layers=2.292");  // 5e8 elements, DeepSpeed's own
     CHECK(stage.plan.zero == 3);
     CHECK(stage.plan.offload == Offload::optimizer);
     CHECK(stage.plan.precision == Precision::bf16);
