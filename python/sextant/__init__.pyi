@@ -113,6 +113,7 @@ class _Plan(Command):
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
+        from_accelerate: File | None = None,
         objective: Literal["time", "cost", "memory", "tokens-per-dollar"] | str | Sequence[str] | None = None,
         space: Literal["standard", "full"] | str | Sequence[str] | None = None,
         top: Value | None = None,
@@ -143,7 +144,7 @@ class _Plan(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: search)
             micro_batch: sequences per microbatch (default: search)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
-            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved, with experts under Megatron 1f1b-overlap)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved, with experts under Megatron 1f1b-overlap; MaxText: gpipe and breadth-first)
             recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -159,7 +160,6 @@ class _Plan(Command):
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
-            no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
@@ -173,10 +173,11 @@ class _Plan(Command):
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
+            from_accelerate: Accelerate's YAML: FSDP, DeepSpeed or plain data parallelism
             objective: time, cost, memory or tokens-per-dollar (default: time)
             space: standard (default), or full: every degree and divisor, partial recompute, offload
             top: how many plans to show (default: 10)
-            verify: simulate the best N plans (discrete events) and rank them by that
+            verify: simulate the best N plans (discrete events) and rank them by the objective over that
             only_validated: only plans whose every term a measurement supports (others are marked ~)
             every_plan: rank every plan, not the best of each (dp, tp, pp, cp, ep)
             explain: say what binds the best plan, what would move it, and every assumed value
@@ -241,6 +242,7 @@ class _Estimate(Command):
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
+        from_accelerate: File | None = None,
         explain: bool | None = None,
         measured_time: Value | None = None,
         measured_mfu: Value | None = None,
@@ -266,7 +268,7 @@ class _Estimate(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
-            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp; MaxText: gpipe, or breadth-first with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -282,7 +284,6 @@ class _Estimate(Command):
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
-            no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
@@ -297,6 +298,7 @@ class _Estimate(Command):
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
+            from_accelerate: Accelerate's YAML: FSDP, DeepSpeed or plain data parallelism
             explain: say what binds the plan, what would move it, and every assumed value
             measured_time: how long a step of this plan took: how far the prediction is off, and what would explain it
             measured_mfu: the same by the MFU that it reached, as MFU is counted here
@@ -360,6 +362,7 @@ class _Simulate(Command):
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
+        from_accelerate: File | None = None,
         schedule_file: File | None = None,
         network: Literal["fair", "ideal"] | str | Sequence[str] | None = None,
         granularity: Literal["op", "layer", "stage"] | str | Sequence[str] | None = None,
@@ -409,7 +412,7 @@ class _Simulate(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
-            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp; MaxText: gpipe, or breadth-first with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -425,7 +428,6 @@ class _Simulate(Command):
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
-            no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
@@ -440,6 +442,7 @@ class _Simulate(Command):
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
+            from_accelerate: Accelerate's YAML: FSDP, DeepSpeed or plain data parallelism
             schedule_file: pipeline schedule in the CSV of torch.distributed.pipelining; gives pp and vpp, too
             network: fair: transfers share links, max-min; ideal: nothing is contended
             granularity: op, layer or stage (default: op; layer when every rank is simulated)
@@ -565,7 +568,7 @@ class _RunPlan(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: search)
             micro_batch: sequences per microbatch (default: search)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
-            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved, with experts under Megatron 1f1b-overlap)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved, with experts under Megatron 1f1b-overlap; MaxText: gpipe and breadth-first)
             recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -581,7 +584,6 @@ class _RunPlan(Command):
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
-            no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
@@ -720,9 +722,9 @@ class _Goodput(Command):
             storage: parallel-fs (default), local-nvme (drained into it) or object-store
             write_bandwidth: of each node to the storage, reading alike
             aggregate_bandwidth: of all nodes together
-            stall: training stands still for one checkpoint, instead of the computed time
-            write_time: of the write behind it, likewise
-            load_time: of reading it back, likewise
+            stall: training stands still for one checkpoint of any tier, instead of the computed time
+            write_time: of one write to --storage, likewise (sync: training stands still for it)
+            load_time: of reading one back from --storage, likewise
             interval: work between two checkpoints (default: auto, the optimum)
             storage_interval: of the second tier (in-memory, local-nvme)
             trials: simulated runs (default: 200; 0: closed form alone)
@@ -1195,7 +1197,7 @@ class _ServeSimulate(Command):
         decode_replicas: Value | None = None,
         network: Literal["fair", "ideal"] | str | Sequence[str] | None = None,
         events: Literal["loop", "simgrid"] | str | Sequence[str] | None = None,
-        router: Literal["least-loaded", "round-robin"] | str | Sequence[str] | None = None,
+        router: Literal["least-loaded", "round-robin", "prefix-aware"] | str | Sequence[str] | None = None,
         scheduler: Literal["chunked", "fcfs", "prefill-first", "priority", "fair"] | str | Sequence[str] | None = None,
         watermark: Value | None = None,
         no_prefix_caching: bool | None = None,
@@ -1263,7 +1265,7 @@ class _ServeSimulate(Command):
             decode_replicas: replicas that get their caches and decode
             network: of these caches: fair (default; transfers share links, max-min) or ideal (each as if alone)
             events: who orders the events: loop (default), or simgrid (router and replicas as actors, caches as flows: the same answer from another clock, some times slower)
-            router: least-loaded (default) or round-robin
+            router: least-loaded (default), round-robin, or prefix-aware (where the prefix of a request was before)
             scheduler: chunked, fcfs (whole prompts), prefill-first, priority, fair (tenants); default: chunked, or prefill-first where the engine's profile says that prompts go first (sglang)
             watermark: share of the cache kept free when a request is admitted (default: 0.01)
             no_prefix_caching: compute shared prefixes again each time
@@ -1271,7 +1273,7 @@ class _ServeSimulate(Command):
             host_cache: host memory of each accelerator for that (default: 4 GiB)
             adapters: different low-rank adapters (LoRA), one for each request (default: none)
             adapter_rank: of each (default: 16)
-            adapter_slots: adapters resident in a replica, their memory taken from the cache (default: 8, at most all)
+            adapter_slots: adapters resident on every rank, their memory taken from its cache (default: 8, at most all)
             speculate: tokens guessed per step and sequence, checked together (default: 0)
             acceptance: probability that a guess is right, when those before it are
             draft_cost: time of one guess over that of a plain decode iteration (default: 0)
@@ -1287,8 +1289,8 @@ class _ServeSimulate(Command):
             prefixes: different shared prefixes, one before each prompt (default: none)
             prefix_tokens: of each, besides the prompt
             tenants: so many alike, or NAME:SHARE,NAME:SHARE,... of the requests
-            count: requests (default: 10000)
-            warmup: share of the requests not measured, the first ones (default: 0.1)
+            count: requests (default: 10000, twice --concurrency if that is more)
+            warmup: share of the requests not measured, the first ones (default: 0.1; of a --trace with --autoscale 0)
             seed: of chance (default: 1)
             autoscale: replicas that follow the load, instead of --replicas
             scale_target: of a replica: waiting:N or requests:N (default: half of --max-batch), or busy:SHARE of the time
@@ -1328,6 +1330,8 @@ class _ServePlan(Command):
         tp: Value | None = None,
         pp: Value | None = None,
         attention_dp: Value | None = None,
+        max_batch: Value | None = None,
+        max_batched_tokens: Value | None = None,
         moe_dispatcher: Value | None = None,
         redundant_experts: Value | None = None,
         weights: Value | None = None,
@@ -1364,6 +1368,8 @@ class _ServePlan(Command):
             tp: tensor parallelism that may be chosen (default: powers of two within a domain)
             pp: pipeline stages that may be chosen (default: 1 to 16, four domains a replica at most)
             attention_dp: attention groups that may be chosen (default: 1; of experts powers of two, likewise)
+            max_batch: sequences that decode at a time in a replica, that may be chosen (default: 32, 128, 512 and 1024 of each attention group)
+            max_batched_tokens: tokens of one iteration (of an attention group), that may be chosen (default: 2048, 8192; never fewer than a group's sequences)
             moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
             redundant_experts: copies of experts beside these, so that --ep divides all together (default: 0)
             weights: formats that may be chosen (default: as the checkpoint is, else bf16)
@@ -1580,7 +1586,7 @@ class _Rl(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: search)
             micro_batch: sequences per microbatch (default: search)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
-            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved, with experts under Megatron 1f1b-overlap)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved, with experts under Megatron 1f1b-overlap; MaxText: gpipe and breadth-first)
             recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -1596,7 +1602,6 @@ class _Rl(Command):
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
-            no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
@@ -1733,6 +1738,7 @@ class _Export(Command):
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
+        from_accelerate: File | None = None,
         plan: File | None = None,
         rank: Value | None = None,
         format: Value | None = None,
@@ -1767,7 +1773,7 @@ class _Export(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
-            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp; MaxText: gpipe, or breadth-first with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -1783,7 +1789,6 @@ class _Export(Command):
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
-            no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
@@ -1798,6 +1803,7 @@ class _Export(Command):
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
+            from_accelerate: Accelerate's YAML: FSDP, DeepSpeed or plain data parallelism
             plan: what 'sextant plan', 'estimate' or 'run-plan' wrote with --format json
             rank: which of its plans (default: 1, the best)
             format: megatron, deepspeed, torchtitan, torchtitan-0.3, fsdp2, nemo, maxtext, slurm, kubernetes, or all (default: the framework's)
@@ -1900,6 +1906,7 @@ class _Memory(Command):
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
+        from_accelerate: File | None = None,
         config: File | None = None,
         progress: Callable[[str], Any] | None = None,
     ) -> MemoryReport:
@@ -1922,7 +1929,7 @@ class _Memory(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
-            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp; MaxText: gpipe, or breadth-first with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -1938,7 +1945,6 @@ class _Memory(Command):
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
-            no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
@@ -1953,6 +1959,7 @@ class _Memory(Command):
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
+            from_accelerate: Accelerate's YAML: FSDP, DeepSpeed or plain data parallelism
             config: take options from this TOML file (gpus = 64); those given here win
         """
 
@@ -2024,7 +2031,7 @@ class _Flops(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, 0 for pytorch and transformers, else 1)
-            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp; MaxText: gpipe, or breadth-first with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -2040,7 +2047,6 @@ class _Flops(Command):
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
-            no_sequence_parallel: do not
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
@@ -2201,7 +2207,7 @@ class _CalibrateImport(Command):
             from_: the format, where it is not to be told from the file
             device: the accelerator, where the rows do not say it or say it wrong
             source: what stands in source_ref (default: the format and what the file says)
-            set: a cell of the rows of training steps or served loads that the log does not say, or says wrong, such as gpus_per_node=8, or collective, intra_link and inter_link of collectives; may be repeated
+            set: a cell of the rows of training steps or served loads that the log does not say, or says wrong, such as gpus_per_node=8, or collective, intra_link, inter_link and run_id of collectives; may be repeated
             config: take options from this TOML file (gpus = 64); those given here win
         """
 

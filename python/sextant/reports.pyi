@@ -17,7 +17,8 @@ class PlanReport(Report):
     candidates: Final[Rows[PlanReportCandidates]]
     pareto: Final[Rows[PlanReportPareto]]
     fastest_rejected_for_memory: Final[PlanReportFastestRejectedForMemory | None]
-    smallest_rejected_for_memory: Final[PlanReportSmallestRejectedForMemory]
+    smallest_rejected_for_memory: Final[PlanReportFastestRejectedForMemory | None]
+    smallest_rejected_for_host_memory: Final[PlanReportSmallestRejectedForHostMemory | None]
     explanation: Final[Rows[str]]
     advice: Final[Rows[str]]
 
@@ -121,6 +122,7 @@ class PlanReportCandidatesReportMemory(Report):
     reserved_low_bytes: Final[float]
     reserved_high_bytes: Final[float]
     host_bytes: Final[float]
+    host_usable_bytes: Final[float]
 
 class PlanReportCandidatesReportBreakdown(Report):
     gemm_s: Final[float]
@@ -153,10 +155,34 @@ class PlanReportFastestRejectedForMemory(Report):
     iteration_time_s: Final[float]  # not in every report
     peak_bytes: Final[float]  # not in every report
 
-class PlanReportSmallestRejectedForMemory(Report):
-    plan: Final[PlanReportCandidatesPlan]
-    iteration_time_s: Final[float]
-    peak_bytes: Final[float]
+class PlanReportSmallestRejectedForHostMemory(Report):
+    plan: Final[PlanReportSmallestRejectedForHostMemoryPlan]  # not in every report
+    peak_bytes: Final[float]  # not in every report
+    host_bytes: Final[float]  # not in every report
+
+class PlanReportSmallestRejectedForHostMemoryPlan(Report):
+    dp: Final[int]
+    tp: Final[int]
+    pp: Final[int]
+    cp: Final[int]
+    ep: Final[int]
+    expert_tp: Final[int]
+    vpp: Final[int]
+    micro_batch: Final[int]
+    schedule: Final[str]
+    zero: Final[int]
+    shard_group: Final[int]
+    recompute: Final[str]
+    recompute_layers: Final[int]
+    sequence_parallel: Final[bool]
+    cp_mode: Final[str]
+    moe_dispatcher: Final[str]
+    offload: Final[str]
+    attention: Final[str]
+    optimizer: Final[str]
+    precision: Final[str]
+    dropout: Final[bool]
+    fused_cross_entropy: Final[bool]
 
 class EstimateReport(Report):
     format: Final[str]
@@ -188,6 +214,7 @@ class EstimateReport(Report):
     graph_digest: Final[str]
     step_cost_usd: Final[float]
     million_tokens_cost_usd: Final[float]
+    not_expressed: Final[Rows[Any]]
     explanation: Final[Rows[str]]
     trained_parameters: Final[int]  # not in every report
 
@@ -199,12 +226,13 @@ class SimulateReport(Report):
     framework: Final[str]
     seq: Final[int]
     global_batch: Final[int]
-    plan: Final[SimulateReportPlan]
+    plan: Final[PlanReportSmallestRejectedForHostMemoryPlan]
     plan_label: Final[str]
     gpus: Final[int]
     network: Final[str]
     granularity: Final[str]
     steps: Final[int]
+    state: Final[str]
     iteration_time_s: Final[float]
     iteration_time_low_s: Final[float]
     iteration_time_high_s: Final[float]
@@ -227,30 +255,6 @@ class SimulateReport(Report):
     notes: Final[Rows[str]]
     busiest_rank: Final[int]
     least_bubble_share: Final[float]
-
-class SimulateReportPlan(Report):
-    dp: Final[int]
-    tp: Final[int]
-    pp: Final[int]
-    cp: Final[int]
-    ep: Final[int]
-    expert_tp: Final[int]
-    vpp: Final[int]
-    micro_batch: Final[int]
-    schedule: Final[str]
-    zero: Final[int]
-    shard_group: Final[int]
-    recompute: Final[str]
-    recompute_layers: Final[int]
-    sequence_parallel: Final[bool]
-    cp_mode: Final[str]
-    moe_dispatcher: Final[str]
-    offload: Final[str]
-    attention: Final[str]
-    optimizer: Final[str]
-    precision: Final[str]
-    dropout: Final[bool]
-    fused_cross_entropy: Final[bool]
 
 class SimulateReportRepetitions(Report):
     first_seed: Final[int]  # not in every report
@@ -348,8 +352,8 @@ class SimulateReportMemory(Report):
     rank: Final[int]
     peak_bytes: Final[float]
     peak_time_s: Final[float]
-    time_s: Final[Rows[float]]  # not in every report
-    bytes: Final[Rows[float]]  # not in every report
+    time_s: Final[Rows[float]]
+    bytes: Final[Rows[float]]
 
 class RunPlanReport(Report):
     format: Final[str]
@@ -427,7 +431,7 @@ class RunPlanReportLawTwentyTokensPerParameter(Report):
 
 class RunPlanReportRun(Report):
     gpus: Final[int]
-    plan: Final[SimulateReportPlan]
+    plan: Final[PlanReportSmallestRejectedForHostMemoryPlan]
     iteration_time_s: Final[float]
     iteration_time_low_s: Final[float]
     iteration_time_high_s: Final[float]
@@ -1452,18 +1456,21 @@ class ServeQualityReportBaseline(Report):
 
 class ServeQualityReportChoices(Report):
     weights: Final[str]
+    products_in: Final[str]
+    as_released: Final[bool]
+    note: Final[str | None]
     activations: Final[str]
     kv_cache: Final[str]
     weight_bytes_per_gpu: Final[float]
     kv_bytes_per_token: Final[float]
     largest_batch: Final[float]
-    refused: Final[str | None]
-    saturated: Final[bool]  # not in every report
-    ttft_s: Final[float]  # not in every report
-    tpot_s: Final[float]  # not in every report
-    output_tokens_per_s_per_gpu: Final[float]  # not in every report
-    speed_up: Final[float]  # not in every report
-    usd_per_million_output_tokens: Final[float]  # not in every report
+    refused: Final[None]
+    saturated: Final[bool]
+    ttft_s: Final[float]
+    tpot_s: Final[float]
+    output_tokens_per_s_per_gpu: Final[float]
+    speed_up: Final[float]
+    usd_per_million_output_tokens: Final[float]
     weight_bytes_saved_share: Final[float]
     error: Final[float]
     error_is_high: Final[bool]
@@ -1737,6 +1744,7 @@ class MemoryReport(Report):
     global_batch: Final[int]
     left_out: Final[str]
     plan: Final[PlanReportCandidatesPlan]
+    not_expressed: Final[Rows[Any]]
     microbatches: Final[int]
     fits: Final[bool]
     fullest_stage: Final[int]
@@ -1765,6 +1773,7 @@ class MemoryReportStages(Report):
     reserved_low_bytes: Final[float]
     reserved_high_bytes: Final[float]
     host_bytes: Final[float]
+    host_usable_bytes: Final[float]
 
 class MemoryReportTensorsOfFullestStage(Report):
     block: Final[str]
@@ -2281,6 +2290,7 @@ class SweepReport(Report):
     version: Final[int]
     command: Final[str]
     points: Final[int]
+    interrupted: Final[bool]
     axes: Final[Rows[SweepReportAxes]]
     columns: Final[Rows[str]]
     rows: Final[Rows[SweepReportRows]]
