@@ -55,13 +55,13 @@ Leaf leaf_of(std::string const& command, CLI::App& app, std::vector<std::string>
     return leaf;
 }
 
-struct Given {
+struct GivenEntry {
     std::set<CLI::Option const*> options;
     std::vector<std::string> files;
 };
 
-Given given_by(Leaf const& leaf, std::vector<std::string> const& arguments) {
-    Given given;
+GivenEntry entry_given_by(Leaf const& leaf, std::vector<std::string> const& arguments) {
+    GivenEntry given;
     for (std::size_t i = leaf.begin; i < arguments.size(); ++i) {
         Named const named = named_by(*leaf.app, arguments[i]);
         if (named.option == nullptr) continue;
@@ -128,7 +128,7 @@ std::vector<std::string> arguments_of(TomlEntry const& entry, CLI::Option const&
     return out;
 }
 
-std::vector<std::string> arguments_from(std::string const& file, Leaf const& leaf, Given const& given) {
+std::vector<std::string> arguments_from(std::string const& file, Leaf const& leaf, GivenEntry const& given) {
     std::vector<std::string> out;
     std::set<CLI::Option const*> from_file;
     auto const keys = keys_of(*leaf.app);
@@ -173,7 +173,7 @@ void add_config_options(CLI::App& app, ConfigOptions& options) {
 
 std::vector<std::string> with_config(std::string const& command, CLI::App& app, std::vector<std::string> arguments) {
     Leaf const leaf = leaf_of(command, app, arguments);
-    Given const given = given_by(leaf, arguments);
+    GivenEntry const given = entry_given_by(leaf, arguments);
     if (given.files.size() != 1 || given.files[0].empty()) return arguments;  // twice or empty: refused in parsing
     auto const more = arguments_from(given.files[0], leaf, given);
     arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(leaf.begin), more.begin(), more.end());
