@@ -95,16 +95,14 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
     ImportedTables out;
     for (CsvRecord const& record : table.records) {
         RowCells const row(table, record);
-        try {
+        out.or_skip([&] {
             if (table.find("gemm_dtype"))
                 add_product(row, request, out);
             else if (table.find("attn_dtype"))
                 add_attention(row, request, out);
             else
                 add_collective(row, request, out);
-        } catch (RowSkip const& skip) {
-            count_skip(out.skipped, skip);
-        }
+        });
     }
     return out;
 }

@@ -87,14 +87,12 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
     for (CsvRecord const& record : table.records) {
         RowCells const row(table, record);
         std::string const bench = row.text("bench");
-        try {
+        out.or_skip([&] {
             if (bench == "collectives" || bench == "nccl")
                 add_collective(row, request, out);
             else
                 add_kernel(row, request, out);
-        } catch (RowSkip const& skip) {
-            count_skip(out.skipped, skip);
-        }
+        });
     }
     return out;
 }

@@ -98,11 +98,7 @@ ImportedTables read_print(std::string_view text, ImportRequest const& request) {
     if (runs.empty()) throw InputError("{}: has no 'Serving Benchmark Result'", request.name);
     ImportedTables out;
     for (PrintedRun const& run : runs)
-        try {
-            out.add_load(row_of_print(run, request), request);
-        } catch (RowSkip const& skip) {
-            count_skip(out.skipped, skip);
-        }
+        out.or_skip([&] { out.add_load(row_of_print(run, request), request); });
     return out;
 }
 

@@ -145,11 +145,7 @@ CellRow row_of(Json const& run, ImportRequest const& request) {
 }
 
 void add(Json const& run, ImportRequest const& request, ImportedTables& out) {
-    try {
-        out.add_load(row_of(run, request), request);
-    } catch (RowSkip const& skip) {
-        count_skip(out.skipped, skip);
-    }
+    out.or_skip([&] { out.add_load(row_of(run, request), request); });
 }
 
 /// Python writes numbers that are none as words, which JSON has not: a request rate without a limit is Infinity.

@@ -101,11 +101,7 @@ ImportedTables read_genai(std::string_view text, ImportRequest const& request) {
     Json const run = Json::parse(text, nullptr, false);
     if (run.is_discarded() || !run.is_object()) throw no_json(text, request.name);
     ImportedTables out;
-    try {
-        out.add_load(row_of_genai(run, request), request);
-    } catch (RowSkip const& skip) {
-        count_skip(out.skipped, skip);
-    }
+    out.or_skip([&] { out.add_load(row_of_genai(run, request), request); });
     return out;
 }
 

@@ -88,6 +88,16 @@ struct ImportedTables {
     void add_step(CellRow row, ImportRequest const& request);
     void add_load(CellRow row, ImportRequest const& request);
 
+    /// Runs what adds a row and may throw `RowSkip`: then the row is counted by its reason.
+    template <class Add>
+    void or_skip(Add const& add_row) {
+        try {
+            add_row();
+        } catch (RowSkip const& skip) {
+            count_skip(skipped, skip);
+        }
+    }
+
     /// Of files that are one rank's each: collectives whose ranks these name count once, with the shortest time, since
     /// a rank that comes early waits in its kernel for the others. They have the run of the first of them.
     void keep_shortest();

@@ -135,11 +135,7 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
         throw InputError("{}: has no arguments and no iterations of Megatron-LM", request.name);
     ImportedTables out;
     for (Run const& run : runs)
-        try {
-            out.add_step(row_of(run, request), request);
-        } catch (RowSkip const& skip) {
-            count_skip(out.skipped, skip);
-        }
+        out.or_skip([&] { out.add_step(row_of(run, request), request); });
     return out;
 }
 

@@ -43,11 +43,7 @@ void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTabl
             ++out.skipped["has no time"];
             continue;
         }
-        try {
-            add_row(log, row, request, out);
-        } catch (RowSkip const& skip) {
-            count_skip(out.skipped, skip);
-        }
+        out.or_skip([&] { add_row(log, row, request, out); });
     }
 }
 

@@ -188,12 +188,10 @@ ImportedTables read_step_log(std::string_view text, ImportRequest const& request
     }
     ImportedTables out;
     for (StepRun const& run : log.runs)
-        try {
+        out.or_skip([&] {
             if (run.steps.empty()) throw RowSkip("a start of the program without a step");
             out.add_step(row_of_steps(log, run, request), request);
-        } catch (RowSkip const& skip) {
-            count_skip(out.skipped, skip);
-        }
+        });
     return out;
 }
 

@@ -162,11 +162,7 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
     if (runs.front().steps.empty()) throw InputError("{}: has no steps of torchtitan", request.name);
     ImportedTables out;
     for (TitanRun const& run : runs)
-        try {
-            out.add_step(row_of(run, request), request);
-        } catch (RowSkip const& skip) {
-            count_skip(out.skipped, skip);
-        }
+        out.or_skip([&] { out.add_step(row_of(run, request), request); });
     return out;
 }
 

@@ -115,11 +115,7 @@ ImportedTables read_report(std::string_view text, ImportRequest const& request) 
     if (report.is_discarded()) throw no_json(text, request.name);
     if (!report.is_object()) throw InputError("{}: is no report of trtllm-bench", request.name);
     ImportedTables out;
-    try {
-        out.add_load(report_row(report, request), request);
-    } catch (RowSkip const& skip) {
-        count_skip(out.skipped, skip);
-    }
+    out.or_skip([&] { out.add_load(report_row(report, request), request); });
     return out;
 }
 

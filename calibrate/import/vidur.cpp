@@ -145,7 +145,7 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
     ImportedTables out;
     for (CsvRecord const& record : table.records) {
         RowCells const row(table, record);
-        try {
+        out.or_skip([&] {
             Target const to{.row = row,
                             .source = source_of(request, "vidur " + request.name),
                             .device = device_of(request, ""),
@@ -156,9 +156,7 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
                 add_attention(to);
             else
                 add_layer(to);
-        } catch (RowSkip const& skip) {
-            count_skip(out.skipped, skip);
-        }
+        });
     }
     return out;
 }

@@ -1,7 +1,7 @@
 #include "core/error.hpp"
-#include "core/nearest.hpp"
 #include "planner/importers/argument_reader.hpp"
 #include "planner/importers/deepspeed_settings.hpp"
+#include "planner/importers/read_values.hpp"
 #include "planner/importers/yaml_values.hpp"
 
 #include <fmt/format.h>
@@ -167,15 +167,7 @@ void warn_of_the_rest(YamlValues& in, ForeignPlan& out) {
                                                                      "parallelism_config.parallelism_config_sp_",
                                                                      "use_parallelism_config",
                                                                      "fp8_config."});
-    for (std::string const& name : in.not_asked()) {
-        bool const known =
-            std::any_of(harmless.begin(), harmless.end(), [&](auto begin) { return name.starts_with(begin); });
-        if (known)
-            out.ignored.push_back(name);
-        else
-            out.warnings.push_back(name + ": not known here, so counted as without effect" +
-                                   did_you_mean(name, in.missing()));
-    }
+    note_values_left(out, in.not_asked(), in.missing(), harmless);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "planner/importers/read_values.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -116,13 +117,7 @@ std::optional<std::string> ArgumentReader::text_of(std::initializer_list<std::st
 std::optional<std::int64_t> ArgumentReader::integer(std::string_view name, std::int64_t least, std::int64_t most) {
     auto const value = text(name);
     if (!value) return {};
-    std::int64_t number = 0;
-    auto const [stop, error] = std::from_chars(value->data(), value->data() + value->size(), number);
-    if (error != std::errc{} || stop != value->data() + value->size())
-        throw InputError("{}: {}: '{}' is not a whole number", where_, name, *value);
-    if (number < least || number > most)
-        throw InputError("{}: {}: {} is out of range ({} to {})", where_, name, number, least, most);
-    return number;
+    return whole_number(*value, where_, name, least, most);
 }
 
 std::optional<double> ArgumentReader::number(std::string_view name) {

@@ -1,8 +1,8 @@
 #include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
-#include "core/nearest.hpp"
 #include "planner/importers/argument_reader.hpp"
 #include "planner/importers/foreign_plan.hpp"
+#include "planner/importers/read_values.hpp"
 #include "planner/importers/toml_values.hpp"
 #include "planner/torchtitan_models.hpp"
 
@@ -295,15 +295,7 @@ void sort_rest(TomlValues const& in, ForeignPlan& out) {
                                                         "training.mixed_precision_reduce",
                                                         "quantize.",
                                                         "float8."};
-    for (std::string const& name : in.not_asked()) {
-        bool const known =
-            std::any_of(harmless.begin(), harmless.end(), [&](auto begin) { return name.starts_with(begin); });
-        if (known)
-            out.ignored.push_back(name);
-        else
-            out.warnings.push_back(name + ": not known here, so counted as without effect" +
-                                   did_you_mean(name, in.missing()));
-    }
+    note_values_left(out, in.not_asked(), in.missing(), harmless);
 }
 
 }  // namespace

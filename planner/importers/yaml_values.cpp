@@ -1,11 +1,11 @@
 #include "planner/importers/yaml_values.hpp"
 
 #include "core/error.hpp"
+#include "planner/importers/read_values.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace sextant {
 namespace {
@@ -177,13 +177,7 @@ std::optional<std::int64_t> YamlValues::integer(std::string const& name, std::in
     constexpr std::int64_t most = std::int64_t{1} << 31;
     auto const value = text(name);
     if (!value) return {};
-    std::int64_t number = 0;
-    auto const [stop, error] = std::from_chars(value->data(), value->data() + value->size(), number);
-    if (error != std::errc{} || stop != value->data() + value->size())
-        throw InputError("{}: {}: '{}' is not a whole number", where_, name, *value);
-    if (number < least || number > most)
-        throw InputError("{}: {}: {} is out of range ({} to {})", where_, name, number, least, most);
-    return number;
+    return whole_number(*value, where_, name, least, most);
 }
 
 std::optional<bool> YamlValues::flag(std::string const& name) {
