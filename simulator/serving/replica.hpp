@@ -71,8 +71,8 @@ inline constexpr std::int32_t adapter_lookahead = 64;
 /// a block when its last one is full. Where none is left the sequence of the batch that was admitted last gives all of
 /// its blocks back and waits at the front to be computed again (with priorities: the one of the lowest priority), or
 /// goes to host memory and joins the decodes again when there is room. Copies stop the iteration that needs them.
-/// Adapters have slots in each group. A request whose adapter has none lets those behind it pass: `adapter_lookahead` of
-/// them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in
+/// Adapters have slots in each group. A request whose adapter has none lets those behind it pass: `adapter_lookahead`
+/// of them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in
 /// every iteration that decodes (`Decodes`). Where iterations are put together ahead, a request that comes while one
 /// runs is not in the next, unless that would be empty. A replica for prompts holds the blocks of each until the other
 /// has it among its decodes.
