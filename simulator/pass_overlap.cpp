@@ -1,6 +1,7 @@
 #include "simulator/pass_overlap.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -47,27 +48,26 @@ PassOverlap overlap_in_pass(std::span<double const> layers, std::span<PassTransf
     std::size_t layer = 0, transfer = 0;
     double of_layer = layers.empty() ? 0 : layers[0];
     double of_transfer = transfers.empty() ? 0 : transfers[0].time;
-    double begun = 0;
-    bool runs = false;
+    double lasts = 0;  // the transfer that runs, so far
     while (layer < layers.size() || transfer < transfers.size()) {
         bool const computes = layer < layers.size() && waits[layer] <= transfer;
         bool const sends = transfer < transfers.size() &&
                            (transfers[transfer].after == PassTransfer::none || transfers[transfer].after < layer);
         if (!computes && !sends) break;  // a transfer after a layer that waits for it: none is given so
-        if (sends && !runs) begun = now;
-        runs = sends;
         double const slower = computes && sends ? 2 - transfers[transfer].overlap : 1;
         double const step = computes && sends ? std::min(of_layer, of_transfer) : computes ? of_layer : of_transfer;
         now += step * slower;
         if (computes) of_layer -= step;
-        if (sends) of_transfer -= step;
+        if (sends) {
+            of_transfer -= step;
+            lasts += step * slower;
+        }
         if (computes && of_layer <= 0) {
             ended = now;
             if (++layer < layers.size()) of_layer = layers[layer];
         }
         if (sends && of_transfer <= 0) {
-            out.transfers[transfer] = now - begun;
-            runs = false;
+            out.transfers[transfer] = std::exchange(lasts, 0);
             if (++transfer < transfers.size()) of_transfer = transfers[transfer].time;
         }
     }

@@ -75,7 +75,7 @@ TEST_CASE("graph: activations that wait on the host stretch a step by what the e
 TEST_CASE("graph: ZeRO 3 beside activations on their way to the host takes what the estimate says", "[INV-30]") {
     std::mt19937_64 random(seeded(29));
     int both = 0;
-    for (int i = 0; i < 150; ++i) {
+    for (int i = 0; i < 300; ++i) {
         ClusterSpec const machine = cluster_with_host_link(random);
         FrameworkProfile const framework = busy_framework(random);
         PlannedCase c = draw_plan(random, true);
