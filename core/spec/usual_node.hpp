@@ -6,10 +6,11 @@
 
 namespace sextant {
 
-/// Accelerators of a node where nobody says how many: a scale-up domain is a node if it has at most eight, else nodes
-/// have four, as the trays of NVL72 racks and TPU hosts have (assumed; `--gpus-per-node` says otherwise).
+/// Accelerators of a node where nobody says how many: a scale-up domain is a node if it has at most 16, as DGX-2 and
+/// Trainium's machines have; else nodes have four, as the trays of NVL72 racks and TPU hosts have (assumed;
+/// `--gpus-per-node` says otherwise).
 inline std::int64_t usual_gpus_per_node(ClusterSpec const& cluster) {
-    constexpr std::int64_t most_of_one_node = 8;
+    constexpr std::int64_t most_of_one_node = 16;
     constexpr std::int64_t node_of_large_domain = 4;
     return cluster.domain_size <= most_of_one_node ? cluster.domain_size : node_of_large_domain;
 }

@@ -5,6 +5,7 @@
 #include "core/json/text_file.hpp"
 #include "core/spec/kernel_constants.hpp"
 #include "core/spec/profile_values.hpp"
+#include "core/spec/usual_node.hpp"
 #include "tests/catch.hpp"
 
 #include <algorithm>
@@ -385,4 +386,13 @@ TEST_CASE("a table that names the machine in place of its device means that clus
     REQUIRE(found);
     CHECK(found->name == cluster);
     CHECK_FALSE(cluster_for_device("p9.48xlarge"));
+}
+
+TEST_CASE("a node is a small domain, or a tray of a large one") {
+    auto const of = [](char const* name) { return usual_gpus_per_node(find_cluster(name, "test")); };
+    CHECK(of("h100-sxm") == 8);
+    CHECK(of("perlmutter") == 4);
+    CHECK(of("dgx-2-v100") == 16);
+    CHECK(of("gb200-nvl72") == 4);
+    CHECK(of("tpu-v5p") == 4);
 }
