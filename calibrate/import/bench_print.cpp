@@ -76,9 +76,7 @@ CellRow row_of_print(PrintedRun const& run, ImportRequest const& request) {
     if (run.failed > most_failed * (run.done + run.failed))
         throw RowSkip("a run of whose requests more than a tenth failed");
     CellRow row = run.cells;
-    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
-    put(row, "source_ref", source_of(request, "printed by bench_serving, " + request.name));
-    put(row, "gpu", device_of(request, ""));
+    put_source(row, request, "printed by bench_serving,");
     if (run.prompts > 0) put(row, "input_len", fmt::format("{:.6g}", run.prompts / run.done));
     if (run.answers > 0) put(row, "output_len", fmt::format("{:.6g}", run.answers / run.done));
     put(row, "notes", fmt::format("num_prompts={:.0f}", run.done + run.failed));

@@ -120,9 +120,7 @@ CellRow row_of(Json const& run, ImportRequest const& request) {
     constexpr double enough = 0.9;
     if (done < enough * sent) throw RowSkip("a run of whose requests more than a tenth failed");
     CellRow row;
-    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
-    put(row, "source_ref", source_of(request, "bench_serving " + request.name));
-    put(row, "gpu", device_of(request, ""));
+    put_source(row, request, "bench_serving");
     put(row, "model", first_in(run, {"model_id", "model"}));
     put(row, "engine", engine_of(first_in(run, {"backend", "endpoint_type"})));
     put_server(server_in(run), row);

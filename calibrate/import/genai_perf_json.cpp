@@ -78,9 +78,7 @@ CellRow row_of_genai(Json const& run, ImportRequest const& request) {
     auto const put_number = [&](char const* column, std::optional<double> value) {
         if (value) put(row, column, fmt::format("{:.6g}", *value));
     };
-    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
-    put(row, "source_ref", source_of(request, "genai-perf " + request.name));
-    put(row, "gpu", device_of(request, ""));
+    put_source(row, request, "genai-perf");
     put(row, "model", model_within(asked));
     auto const concurrency = number_within(asked, "concurrency");
     put_number("concurrency_or_batch", concurrency);

@@ -221,6 +221,12 @@ std::string source_of(ImportRequest const& request, std::string const& of_row) {
     return request.source.empty() ? of_row : request.source;
 }
 
+void put_source(CellRow& row, ImportRequest const& request, std::string_view wrote, std::string const& device) {
+    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
+    put(row, "source_ref", source_of(request, fmt::format("{} {}", wrote, request.name)));
+    put(row, "gpu", device_of(request, device));
+}
+
 bool header_has(std::string_view text, std::initializer_list<std::string_view> columns) {
     constexpr std::size_t longest_header = std::size_t{64} << 10;
     try {

@@ -145,6 +145,9 @@ std::int64_t needed_count(RowCells const& row, std::string_view column);
 std::string device_of(ImportRequest const& request, std::string const& of_row);
 /// `--source`, else this one.
 std::string source_of(ImportRequest const& request, std::string const& of_row);
+/// Begins a row of a log with what it is from: the file as its source, `wrote` ("NeMo's log") before the file in the
+/// reference unless `--source` says more, and the device. @throws RowSkip as `device_of`.
+void put_source(CellRow& row, ImportRequest const& request, std::string_view wrote, std::string const& device = "");
 /// Whether the first line of a CSV text names all these columns, in letters of any case.
 bool header_has(std::string_view text, std::initializer_list<std::string_view> columns);
 /// Why a text that should be JSON is none: bytes that are no UTF-8, with what removes them, or else.

@@ -105,9 +105,7 @@ std::vector<Run> runs_in(std::string_view text) {
 
 CellRow row_of(Run const& run, ImportRequest const& request) {
     CellRow row = run.arguments.empty() ? CellRow() : cells_of(run.arguments);
-    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
-    put(row, "source_ref", source_of(request, "Megatron-LM's log " + request.name));
-    put(row, "gpu", device_of(request, ""));
+    put_source(row, request, "Megatron-LM's log");
     if (run.vocabulary > 0) put(row, "vocab", fmt::to_string(run.vocabulary));
     std::string notes = row.contains("notes") ? row["notes"] : "";
     auto const note = [&](std::string const& more) { notes += (notes.empty() ? "" : "; ") + more; };

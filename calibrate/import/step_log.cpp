@@ -138,10 +138,16 @@ bool is_written_in(std::string_view text, StepDialect const& dialect) {
     return figure_behind(rest.substr(0, rest.find('\n')), dialect.figure_words).has_value();
 }
 
+/// Null: none of them.
+StepDialect const* dialect_of(std::string_view text) {
+    auto const found = std::find_if(dialects.begin(), dialects.end(),
+                                    [&](StepDialect const& dialect) { return is_written_in(text, dialect); });
+    return found == dialects.end() ? nullptr : &*found;
+}
+
 bool recognises_step_log(std::string_view text) {
     if (text.find_first_not_of(" \t\r\n") == text.find('{')) return false;  // JSON, of another program's
-    return std::any_of(dialects.begin(), dialects.end(),
-                       [&](StepDialect const& dialect) { return is_written_in(text, dialect); });
+    return dialect_of(text) != nullptr;
 }
 
 /// Sequences of a step: what the log says last, else what the user does.
@@ -156,9 +162,7 @@ double batch_of(StepRun const& run, ImportRequest const& request) {
 CellRow row_of_steps(StepLog const& log, StepRun const& run, ImportRequest const& request) {
     CellRow row;
     StepDialect const& d = *log.dialect;
-    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
-    put(row, "source_ref", source_of(request, fmt::format("{}'s log {}", d.framework, request.name)));
-    put(row, "gpu", device_of(request, ""));
+    put_source(row, request, fmt::format("{}'s log", d.framework));
     put(row, "framework", d.framework);
     if (log.ranks > 0) put(row, "num_gpus", fmt::to_string(log.ranks));
     if (run.steps.back().batch > 0) put(row, "global_batch_seqs", fmt::to_string(run.steps.back().batch));
@@ -177,9 +181,8 @@ CellRow row_of_steps(StepLog const& log, StepRun const& run, ImportRequest const
 
 ImportedTables read_step_log(std::string_view text, ImportRequest const& request) {
     StepLog log;
-    for (StepDialect const& dialect : dialects)
-        if (log.dialect == nullptr && is_written_in(text, dialect)) log.dialect = &dialect;
-    if (log.dialect == nullptr) throw InputError("{}: has no steps of {}", request.name, "a training program");
+    log.dialect = dialect_of(text);
+    if (log.dialect == nullptr) throw InputError("{}: has no steps of a training program", request.name);
     std::string const plain = without_colours(text);
     for (std::size_t begin = 0; begin < plain.size();) {  // a progress bar ends its lines with a carriage return
         std::size_t const end = std::min(plain.find_first_of("\r\n", begin), plain.size());

@@ -135,9 +135,7 @@ void add_line(std::string_view line, std::vector<TitanRun>& runs) {
 
 CellRow row_of(TitanRun const& run, ImportRequest const& request) {
     CellRow row = run.cells;
-    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
-    put(row, "source_ref", source_of(request, "torchtitan's log " + request.name));
-    put(row, "gpu", device_of(request, row.contains("gpu") ? row["gpu"] : ""));
+    put_source(row, request, "torchtitan's log", row.contains("gpu") ? row["gpu"] : "");
     put(row, "framework", "torchtitan");
     if (!row.contains("precision")) put(row, "precision", "bf16");
     if (!row.contains("recompute")) put(row, "recompute", "none");

@@ -83,9 +83,7 @@ CellRow report_row(Json const& report, ImportRequest const& request) {
     ReportPart const engine(report, "engine"), world(report, "world_info"), requests(report, "request_info"),
         times(report, "performance"), streamed(report, "streaming_metrics");
     CellRow row;
-    put(row, "source_id", "log " + request.name.substr(request.name.rfind('/') + 1));
-    put(row, "source_ref", source_of(request, "trtllm-bench " + request.name));
-    put(row, "gpu", device_of(request, ""));
+    put_source(row, request, "trtllm-bench");
     put(row, "model", engine.text("model"));
     put(row, "engine", "TensorRT-LLM");
     put(row, "engine_version", engine.text("version"));

@@ -61,9 +61,7 @@ PlanOptions asked_plan(Options const& o, CLI::App const& app, CommandContext& co
         if (o.plan.cluster.empty()) throw InputError("--cluster: on which machines? (or --plan FILE)");
         return with_import(o.plan, app, context);
     }
-    if (!o.plan.from_megatron.empty() || !o.plan.from_deepspeed.empty() || !o.plan.from_torchtitan.empty() ||
-        !o.plan.from_accelerate.empty())
-        throw InputError("--plan: the plan comes from one file (not from --from-... as well)");
+    if (names_import(o.plan)) throw InputError("--plan: the plan comes from one file (not from --from-... as well)");
     PlanFile const file = read_plan_file(o.plan_file, o.rank);
     Given const given = given_options(app);
     PlanOptions filled = with_plan(o.plan, file.plan, file.plan.world_size(), given);

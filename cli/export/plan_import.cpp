@@ -11,6 +11,7 @@
 #include <CLI/App.hpp>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <ostream>
 
@@ -22,11 +23,15 @@ struct Source {
     std::string value;
 };
 
+/// Every option that names a foreign file; no value: it was not given.
+std::array<Source, 4> sources_of(PlanOptions const& o) {
+    return {Source{"--from-megatron", o.from_megatron}, Source{"--from-deepspeed", o.from_deepspeed},
+            Source{"--from-torchtitan", o.from_torchtitan}, Source{"--from-accelerate", o.from_accelerate}};
+}
+
 std::optional<Source> source_of(PlanOptions const& o) {
     std::optional<Source> found;
-    for (Source const& source :
-         {Source{"--from-megatron", o.from_megatron}, Source{"--from-deepspeed", o.from_deepspeed},
-          Source{"--from-torchtitan", o.from_torchtitan}, Source{"--from-accelerate", o.from_accelerate}}) {
+    for (Source const& source : sources_of(o)) {
         if (source.value.empty()) continue;
         if (found)
             throw InputError("{}: {} is given as well (one file describes the plan)", source.option, found->option);
@@ -222,6 +227,11 @@ SearchImport import_for_search(PlanOptions const& options, CLI::App const& app, 
     report(foreign, *source, context);
     out.present = std::move(present);
     return out;
+}
+
+bool names_import(PlanOptions const& options) {
+    auto const sources = sources_of(options);
+    return std::any_of(sources.begin(), sources.end(), [](Source const& source) { return !source.value.empty(); });
 }
 
 std::string presets_of_import(CLI::App const& app) {

@@ -34,7 +34,10 @@ struct SearchImport {
 };
 SearchImport import_for_search(PlanOptions const& options, CLI::App const& app, CommandContext& context);
 
-/// "; train.sh has the sizes of llama-2-70b": the presets that a foreign file goes with, where no model is named. Empty
+/// Whether a foreign file is named, by whichever option.
+bool names_import(PlanOptions const& options);
+
+/// "; train.sh goes with llama-2-70b": the presets that a foreign file goes with, where no model is named. Empty
 /// without a file, and where its sizes say too little.
 std::string presets_of_import(CLI::App const& app);
 
