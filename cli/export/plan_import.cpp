@@ -24,14 +24,14 @@ struct Source {
 };
 
 /// Every option that names a foreign file; no value: it was not given.
-std::array<Source, 4> sources_of(PlanOptions const& o) {
+std::array<Source, 4> foreign_sources(PlanOptions const& o) {
     return {Source{"--from-megatron", o.from_megatron}, Source{"--from-deepspeed", o.from_deepspeed},
             Source{"--from-torchtitan", o.from_torchtitan}, Source{"--from-accelerate", o.from_accelerate}};
 }
 
 std::optional<Source> source_of(PlanOptions const& o) {
     std::optional<Source> found;
-    for (Source const& source : sources_of(o)) {
+    for (Source const& source : foreign_sources(o)) {
         if (source.value.empty()) continue;
         if (found)
             throw InputError("{}: {} is given as well (one file describes the plan)", source.option, found->option);
@@ -230,7 +230,7 @@ SearchImport import_for_search(PlanOptions const& options, CLI::App const& app, 
 }
 
 bool names_import(PlanOptions const& options) {
-    auto const sources = sources_of(options);
+    auto const sources = foreign_sources(options);
     return std::any_of(sources.begin(), sources.end(), [](Source const& source) { return !source.value.empty(); });
 }
 
