@@ -177,8 +177,8 @@ std::string exchange_assumption(ServingCase const& what) {
 
 std::string missing_cache(EngineProfile const& engine, CacheFormat cache) {
     bool const integers = cache == CacheFormat::int8 || cache == CacheFormat::int4;
-    bool const none = engine.name.starts_with("vllm") || engine.name == "sglang";
-    bool const one = engine.name == "tensorrt-llm" && cache == CacheFormat::int4;
+    bool const none = engine.program == EngineProgram::vllm || engine.program == EngineProgram::sglang;
+    bool const one = engine.program == EngineProgram::tensorrt_llm && cache == CacheFormat::int4;
     if (!integers || !(none || one)) return {};
     return fmt::format(
         "{} has no {} key-value cache: these are the figures of one that had (--kv-cache {}, or --engine "

@@ -42,11 +42,12 @@ void note_assumptions(ServeSimulateReport& report) {
             "that waits for a slot is overtaken by 64 others at most");
     if (report.setup.limits.preemption == PreemptionPolicy::swap) {
         Sourced<BytesPerSecond> const link = host_link(report.what.cluster.accelerator);
-        if (std::string const& engine = report.what.engine.name; engine == "vllm" || engine == "sglang")
+        EngineProfile const& engine = report.what.engine;
+        if (engine.program == EngineProgram::vllm || engine.program == EngineProgram::sglang)
             report.assumptions.push_back(
                 fmt::format("{} computes preempted sequences again and never swaps them: these are the figures of one "
                             "that did (--preemption recompute)",
-                            engine));
+                            engine.name));
         report.assumptions.push_back(
             fmt::format("copies from and to host memory run at {} of each accelerator ({}: {}), and iterations wait",
                         human(link.value), name_of(link.basis), link.source));

@@ -50,6 +50,9 @@ enum class MemoryShare : std::uint8_t {
     left_by_activations  ///< of what weights and activations leave, for the cache
 };
 
+/// The program that a profile describes, in any version and on any device: what its code does is no constant of a file.
+enum class EngineProgram : std::uint8_t { other, vllm, sglang, tensorrt_llm, lmdeploy, deepspeed };
+
 /// Which pipeline stages have a layer more where these do not divide the layers.
 enum class LongerStages : std::uint8_t { first, last, before_last };
 
@@ -58,6 +61,7 @@ struct EngineProfile {
     std::string name;  ///< "vllm"
     std::string title;
     std::vector<std::string> aliases;  ///< other spellings, as measurement files write it
+    EngineProgram program = EngineProgram::other;
     Sourced<double> gemm_scale;        ///< time of matrix products over what the kernel models say
     /// Time of dense products over their FLOPs at the device's peak, where that is longer than what the kernel models
     /// say: kernels that nobody tuned for the device. 1: nowhere.

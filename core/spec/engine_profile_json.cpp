@@ -23,6 +23,7 @@ Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
     return value;
 }
 
+constexpr std::array programs{"other", "vllm", "sglang", "tensorrt-llm", "lmdeploy", "deepspeed"};
 constexpr std::array prompt_orders{"mixed", "first"};
 constexpr std::array plannings{"in-turn", "ahead"};
 constexpr std::array admissions{"prompt", "whole"};
@@ -39,6 +40,13 @@ Choice choice_of(ObjectReader& in, char const* key, std::span<char const* const>
     for (std::size_t i = 0; i < names.size(); ++i)
         if (name == names[i]) return static_cast<Choice>(i);
     throw InputError("{}.{}: unknown '{}' (allowed: {})", in.where(), key, name.substr(0, 60), fmt::join(names, ", "));
+}
+
+/// Of a file that does not state it: the one whose name the profile's begins with ("vllm-v0", "sglang-patched").
+EngineProgram program_named(std::string_view profile) {
+    for (std::size_t i = 0; i < programs.size(); ++i)
+        if (profile.starts_with(programs.at(i))) return static_cast<EngineProgram>(i);
+    return EngineProgram::other;
 }
 
 std::string text_of(EngineInterval const& interval) {
@@ -73,6 +81,7 @@ EngineProfile read_engine(ObjectReader in) {
     engine.name = in.text("name");
     engine.title = in.text("title", engine.name);
     engine.aliases = in.texts("aliases");
+    engine.program = in.has("program") ? choice_of<EngineProgram>(in, "program", programs) : program_named(engine.name);
     for (auto const& field : engine_numbers)
         if (field.presence == Presence::required || in.has(field.key))
             engine.*field.member = bounded_number(in, field.key, field.least, field.most);
@@ -116,12 +125,13 @@ std::string engine_json(EngineProfile const& engine) {
         engine.fitted_on.empty() ? "" : fmt::format("  \"fitted_on\": {},\n", json_text(Json(engine.fitted_on)));
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
-        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"admission\": \"{}\",\n  "
+        "\"aliases\": {},\n  \"program\": \"{}\",\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"admission\": \"{}\",\n  "
         "\"memory_share\": \"{}\",\n  "
         "\"window_cache\": \"{}\",\n  "
         "\"grouped_heads\": \"{}\",\n  \"longer_stages\": \"{}\",\n  \"vendor\": {},\n{}  "
         "\"time_interval\": {},\n  \"first_token_interval\": {}\n}}\n",
-        json_text(Json(engine.name)), json_text(Json(engine.title)), json_text(Json(engine.aliases)), lines,
+        json_text(Json(engine.name)), json_text(Json(engine.title)), json_text(Json(engine.aliases)),
+        programs.at(static_cast<std::size_t>(engine.program)), lines,
         prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
         plannings.at(static_cast<std::size_t>(engine.planning)),
         admissions.at(static_cast<std::size_t>(engine.admission)),

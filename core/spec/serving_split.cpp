@@ -104,7 +104,9 @@ std::optional<std::string> split_fault(ModelSpec const& model, ServingPlan const
 std::optional<std::string> cut_blocks(EngineProfile const& engine, ModelSpec const& model, ServingPlan const& plan) {
     constexpr std::int64_t block = 128;
     bool const in_blocks = (plan.stored.empty() ? plan.weights : plan.stored) == "fp8-block";
-    if (!in_blocks || !(engine.name.starts_with("vllm") || engine.name == "sglang")) return {};
+    bool const loads_whole_blocks =
+        engine.program == EngineProgram::vllm || engine.program == EngineProgram::sglang;
+    if (!in_blocks || !loads_whole_blocks) return {};
     auto const cuts = [&](std::int64_t width, std::int64_t ranks) { return ranks > 1 && width % (block * ranks) != 0; };
     auto const sentence = [&](std::int64_t width, std::int64_t ranks, char const* what, std::string const& instead) {
         return fmt::format(
@@ -128,7 +130,7 @@ std::int64_t expert_ranks(ServingPlan const& plan) { return plan.ep == 1 ? plan.
 
 std::optional<std::string> split_fault(EngineProfile const& engine, ServingPlan const& plan) {
     // Its enable_attention_dp makes a group of every rank. Source: _torch/modules/attention.py.
-    if (engine.name != "tensorrt-llm" || plan.attention_dp == 1 || plan.tp == 1) return {};
+    if (engine.program != EngineProgram::tensorrt_llm || plan.attention_dp == 1 || plan.tp == 1) return {};
     return fmt::format(
         "--attention-dp: groups of TensorRT-LLM are single ranks, and these have {} each (--tp 1 --attention-dp {})",
         plan.tp, plan.tp * plan.attention_dp);

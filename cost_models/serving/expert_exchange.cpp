@@ -4,12 +4,12 @@
 #include "cost_models/token_dispatch.hpp"
 
 #include <array>
-#include <string_view>
 
 namespace sextant {
 namespace {
 
-constexpr std::array<std::string_view, 4> engines_with_deduplication{"vllm", "sglang", "tensorrt-llm", "lmdeploy"};
+constexpr std::array programs_with_deduplication{EngineProgram::vllm, EngineProgram::sglang,
+                                                 EngineProgram::tensorrt_llm, EngineProgram::lmdeploy};
 
 }  // namespace
 
@@ -18,7 +18,7 @@ bool sends_to_experts(ServingPlan const& plan) { return plan.ep > 1 && (plan.att
 Dispatcher dispatcher_of(ServingCase const& what) {
     if (what.plan.dispatcher) return *what.plan.dispatcher;
     bool const far = what.plan.ep > what.cluster.domain_size && what.cluster.scale_out;
-    bool const ships_it = is_one_of(engines_with_deduplication, what.engine.name);
+    bool const ships_it = is_one_of(programs_with_deduplication, what.engine.program);
     bool const can = far && sends_once(what.cluster, place_group(what.plan.ep, 1, what.cluster));
     return can && ships_it ? Dispatcher::deduplicated : Dispatcher::all_to_all;
 }

@@ -5,14 +5,14 @@
 namespace sextant {
 namespace {
 
-bool keeps_states_as_vllm(ServingCase const& what) { return what.engine.name.starts_with("vllm"); }
+bool keeps_states_as_vllm(ServingCase const& what) { return what.engine.program == EngineProgram::vllm; }
 
 }  // namespace
 
 double state_value_bytes(ServingCase const& what) {
     std::string const& architecture = what.model.architecture;
     bool const named = architecture == "nemotron_h" || architecture.starts_with("qwen3_5");
-    bool const in_models_type = keeps_states_as_vllm(what) || what.engine.name == "tensorrt-llm";
+    bool const in_models_type = keeps_states_as_vllm(what) || what.engine.program == EngineProgram::tensorrt_llm;
     return in_models_type && !named ? 2 : 4;
 }
 

@@ -11,7 +11,8 @@ namespace sextant {
 
 RunFormat run_format(std::string_view stored, AcceleratorProfile const& device, EngineProfile const& engine) {
     auto const has = [&](Precision precision) { return device.peak.contains(precision); };
-    bool const widens = engine.name.starts_with("vllm") || engine.name == "sglang";  // Marlin's kernels
+    bool const widens =  // Marlin's kernels
+        engine.program == EngineProgram::vllm || engine.program == EngineProgram::sglang;
     RunFormat out{.weights = std::string(stored)};
     if (stored == "fp4" && !has(Precision::fp4) && has(Precision::bf16)) {
         out = {.weights = "int4-weights", .note = "four-bit weights, products in bf16"};

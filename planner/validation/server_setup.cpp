@@ -22,9 +22,9 @@ void hold_prompt_and_batch(ServerSetup& out, double prompt, double in_flight, do
     out.max_batched_tokens = rounded_up(in_flight + prompt + slack, 64);
 }
 
-ServerSetup generated(ServingRow const& row, std::string const& engine, ServerSetup out, double prompt,
+ServerSetup generated(ServingRow const& row, EngineProfile const& engine, ServerSetup out, double prompt,
                       double in_flight) {
-    if (engine != "sglang") {
+    if (engine.program != EngineProgram::sglang) {
         hold_prompt_and_batch(out, prompt, in_flight, 0);
         out.assumption = "an iteration holds a prompt and the batch (no token limit is stated)";
         return out;
@@ -43,13 +43,13 @@ ServerSetup generated(ServingRow const& row, std::string const& engine, ServerSe
     return out;
 }
 
-ServerSetup scripted(ServingRow const& row, std::string const& engine, ServerSetup out, double prompt,
+ServerSetup scripted(ServingRow const& row, EngineProfile const& engine, ServerSetup out, double prompt,
                      double in_flight) {
-    if (engine == "sglang") {
+    if (engine.program == EngineProgram::sglang) {
         out.max_batched_tokens = 32768;
         out.prompts = PromptOrder::first;
         out.assumption = "prompts together up to 32768 tokens, as in the scripts of InferenceX";
-    } else if (engine == "tensorrt-llm") {
+    } else if (engine.program == EngineProgram::tensorrt_llm) {
         hold_prompt_and_batch(out, prompt, in_flight, 64);
         out.assumption = "an iteration holds a prompt and the batch, as in the scripts of InferenceX";
         if (lower_case(row.model).find("gpt-oss") != std::string::npos) {
@@ -68,22 +68,23 @@ Benchmark benchmark_of(ServingRow const& row) {
     return Benchmark::unknown;
 }
 
-ServerSetup default_setup(std::string const& engine, AcceleratorProfile const& device) {
+ServerSetup default_setup(EngineProfile const& engine, AcceleratorProfile const& device) {
     ServerSetup out;
-    if (engine == "sglang") out.max_batched_tokens = default_chunk(device);
-    if (engine == "tensorrt-llm") out.cut = PromptCut::whole;
-    if (engine == "vllm") {
+    if (engine.program == EngineProgram::sglang) out.max_batched_tokens = default_chunk(device);
+    if (engine.program == EngineProgram::tensorrt_llm) out.cut = PromptCut::whole;
+    if (engine.program != EngineProgram::vllm) return out;
+    if (engine.name.starts_with("vllm-v0")) {
+        out.group_batch = 256;
+    } else {
         constexpr Bytes large = 70.0 * 1024 * 1024 * 1024 * units::B;
         bool const is_large = device.memory_capacity.value >= large && !device.name.starts_with("a100");
         out.max_batched_tokens = is_large ? 8192 : 2048;
         out.group_batch = is_large ? 1024 : 256;
-    } else if (engine.starts_with("vllm")) {
-        out.group_batch = 256;
     }
     return out;
 }
 
-ServerSetup server_setup(ServingRow const& row, std::string const& engine, AcceleratorProfile const& device,
+ServerSetup server_setup(ServingRow const& row, EngineProfile const& engine, AcceleratorProfile const& device,
                          double prompt, double in_flight) {
     ServerSetup const usual = default_setup(engine, device);
     switch (benchmark_of(row)) {

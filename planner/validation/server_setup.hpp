@@ -38,7 +38,7 @@ struct ServerSetup {
 /// of an iteration and 1,024 sequences; on others 2,048 and 256; before, 256 sequences. SGLang: a chunk
 /// (`default_chunk`). Source: vLLM, vllm/engine/arg_utils.py (_set_default_args, of API servers); SGLang,
 /// `default_memory_share`.
-ServerSetup default_setup(std::string const& engine, AcceleratorProfile const& device);
+ServerSetup default_setup(EngineProfile const& engine, AcceleratorProfile const& device);
 
 /// @param prompt nominal length, in tokens
 /// @param in_flight requests of one replica
@@ -47,7 +47,7 @@ ServerSetup default_setup(std::string const& engine, AcceleratorProfile const& d
 /// 0.5.3, `--max-prefill-tokens` prompt + 1500; 16,384 before); the scripts of InferenceX for one node of Hopper. For
 /// vLLM and TensorRT-LLM AIConfigurator writes batch + prompt + 1500; the times of its rows are those of one prompt at
 /// a time.
-ServerSetup server_setup(ServingRow const& row, std::string const& engine, AcceleratorProfile const& device,
+ServerSetup server_setup(ServingRow const& row, EngineProfile const& engine, AcceleratorProfile const& device,
                          double prompt, double in_flight);
 
 }  // namespace sextant

@@ -71,7 +71,7 @@ bool is_static_batch(ServingRow const& row, EngineProfile const& engine) {
     };
     if (std::any_of(phrases.begin(), phrases.end(), is_said) || has(notes, "batch 1,")) return true;
     constexpr std::int64_t first_served = 12;
-    return engine.name == "tensorrt-llm" && row.engine_version.starts_with("0.") &&
+    return engine.program == EngineProgram::tensorrt_llm && row.engine_version.starts_with("0.") &&
            row.minor_version().value_or(0) < first_served && !has(notes, "concurrency");
 }
 
@@ -151,12 +151,12 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
         return std::min<std::int64_t>(
             most, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp(value, 1.0, 1e9)))));
     };
-    std::string const& engine = out.what.engine.name;
+    EngineProfile const& engine = out.what.engine;
     AcceleratorProfile const& device = out.what.cluster.accelerator;
     if (out.load == ServedLoad::static_batch) {
         plan.max_batched_tokens = 8192;
         plan.max_batch = rounded(std::max(64.0, out.amount), 1 << 20);
-        if (!engine.starts_with("vllm") && engine != "sglang")
+        if (engine.program != EngineProgram::vllm && engine.program != EngineProgram::sglang)
             plan.max_batched_tokens = rounded(std::max(8192.0, out.amount * out.request.prompt), 1 << 20);
     } else {
         ServerSetup const setup = out.load == ServedLoad::closed_loop

@@ -116,8 +116,8 @@ void apply_layout(ServingRow const& row, ServedCase& out) {
 
 void share_experts(ServedCase& out) {
     ServingPlan& plan = out.what.plan;
-    std::string const& engine = out.what.engine.name;
-    bool const shares = engine.starts_with("vllm") || engine == "sglang";
+    EngineProgram const program = out.what.engine.program;
+    bool const shares = program == EngineProgram::vllm || program == EngineProgram::sglang;
     if (!out.what.model.moe || !shares || out.replicas < 2 || plan.attention_dp > 1) return;
     try {
         if (serving_memory(out.what).fits()) return;

@@ -28,6 +28,8 @@ ServingRow row_of(std::string const& engine, std::string const& version, std::st
     return row;
 }
 
+EngineProfile engine_of(char const* name) { return find_engine(name, "test"); }
+
 AcceleratorProfile const& h100() { return *known_accelerator("h100-sxm"); }
 
 std::string const generated = "dump Llama-3.1-8B-Instruct.csv; aic_batch_size_per_rank 32";
@@ -46,25 +48,25 @@ TEST_CASE("who started a server is told from the notes, and versions are read to
 }
 
 TEST_CASE("SGLang as AIConfigurator starts it mixes prompts with decodes since 0.5.3, up to a prompt and 1500 tokens") {
-    ServerSetup const late = server_setup(row_of("sglang", "0.5.6.post2", generated), "sglang", h100(), 1024, 32);
+    ServerSetup const late = server_setup(row_of("sglang", "0.5.6.post2", generated), engine_of("sglang"), h100(), 1024, 32);
     CHECK(late.prompts == PromptOrder::mixed);
     CHECK(late.max_batched_tokens == 2524);
     CHECK(late.cut == PromptCut::whole);
-    ServerSetup const early = server_setup(row_of("sglang", "0.5.1.post1", generated), "sglang", h100(), 1024, 32);
+    ServerSetup const early = server_setup(row_of("sglang", "0.5.1.post1", generated), engine_of("sglang"), h100(), 1024, 32);
     CHECK_FALSE(early.prompts);
     CHECK(early.max_batched_tokens == 16384);
-    CHECK(server_setup(row_of("sglang", "0.5.9", scripted), "sglang", h100(), 1024, 32).max_batched_tokens == 32768);
+    CHECK(server_setup(row_of("sglang", "0.5.9", scripted), engine_of("sglang"), h100(), 1024, 32).max_batched_tokens == 32768);
 }
 
 TEST_CASE("TensorRT-LLM leaves prompts whole whoever starts it, vLLM cuts them") {
     for (std::string const& notes : {generated, scripted, std::string()}) {
-        CHECK(server_setup(row_of("trtllm", "1.0", notes), "tensorrt-llm", h100(), 1024, 32).cut == PromptCut::whole);
-        CHECK(server_setup(row_of("vllm", "0.12.0", notes), "vllm", h100(), 1024, 32).cut == PromptCut::chunks);
+        CHECK(server_setup(row_of("trtllm", "1.0", notes), engine_of("tensorrt-llm"), h100(), 1024, 32).cut == PromptCut::whole);
+        CHECK(server_setup(row_of("vllm", "0.12.0", notes), engine_of("vllm"), h100(), 1024, 32).cut == PromptCut::chunks);
     }
-    CHECK(server_setup(row_of("trtllm", "1.0", generated), "tensorrt-llm", h100(), 1024, 32).max_batched_tokens ==
+    CHECK(server_setup(row_of("trtllm", "1.0", generated), engine_of("tensorrt-llm"), h100(), 1024, 32).max_batched_tokens ==
           1088);
-    CHECK(server_setup(row_of("trtllm", "1.0", scripted), "tensorrt-llm", h100(), 1024, 32).max_batched_tokens == 1152);
-    CHECK(server_setup(row_of("trtllm", "1.0", ""), "tensorrt-llm", h100(), 1024, 32).max_batched_tokens == 8192);
+    CHECK(server_setup(row_of("trtllm", "1.0", scripted), engine_of("tensorrt-llm"), h100(), 1024, 32).max_batched_tokens == 1152);
+    CHECK(server_setup(row_of("trtllm", "1.0", ""), engine_of("tensorrt-llm"), h100(), 1024, 32).max_batched_tokens == 8192);
 }
 
 TEST_CASE("a row's order of prompts replaces its engine's, and a case says so in its key") {
@@ -90,7 +92,7 @@ TEST_CASE("whether prompts are cut matters where an iteration holds one and a ha
 
 TEST_CASE("an engine's own limits are those of its device") {
     auto const setup = [](char const* engine, char const* device) {
-        return default_setup(engine, *known_accelerator(device));
+        return default_setup(engine_of(engine), *known_accelerator(device));
     };
     for (char const* device : {"h100-sxm", "h200-sxm", "mi300x"}) {
         CHECK(setup("vllm", device).max_batched_tokens == 8192);

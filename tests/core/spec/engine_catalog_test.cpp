@@ -79,6 +79,7 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     drop_line("  \"vendor\"");
     drop_line("  \"planning\"");
     drop_line("  \"admission\"");
+    drop_line("  \"program\"");
     EngineProfile const engine = read_text(text);
     CHECK(engine.prompt_launch.value == Seconds{});
     CHECK(engine.prompt_launch.basis == Basis::assumed);
@@ -90,8 +91,24 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     CHECK(engine.vendor.empty());
     CHECK(engine.planning == IterationPlanning::in_turn);
     CHECK(engine.admission == Admission::prompt);
+    CHECK(engine.program == EngineProgram::vllm);  // by its name
     drop_line("  \"kernel_gap\"");
     CHECK_THROWS_WITH(read_text(text), contains("kernel_gap"));
+}
+
+TEST_CASE("which program a profile describes is stated, or told from the beginning of its name") {
+    for (EngineProfile const& engine : all_engines())
+        CHECK((engine.program == EngineProgram::vllm) == (engine.name.starts_with("vllm")));
+    EngineProfile engine = find_engine("sglang", "test");
+    engine.name = "ours";
+    std::string text = engine_json(engine);
+    CHECK(read_text(text).program == EngineProgram::sglang);
+    std::string const stated = "  \"program\": \"sglang\",\n";
+    std::size_t const at = text.find(stated);
+    REQUIRE(at != std::string::npos);
+    CHECK(read_text(text.substr(0, at) + text.substr(at + stated.size())).program == EngineProgram::other);
+    text.replace(at, stated.size(), "  \"program\": \"vlm\",\n");
+    CHECK_THROWS_WITH(read_text(text), contains("unknown 'vlm'") && contains("tensorrt-llm"));
 }
 
 TEST_CASE("optional constants of an engine that do nothing stay out of its file") {
