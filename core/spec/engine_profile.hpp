@@ -62,7 +62,7 @@ struct EngineProfile {
     std::string title;
     std::vector<std::string> aliases;  ///< other spellings, as measurement files write it
     EngineProgram program = EngineProgram::other;
-    Sourced<double> gemm_scale;        ///< time of matrix products over what the kernel models say
+    Sourced<double> gemm_scale;  ///< time of matrix products over what the kernel models say
     /// Time of dense products over their FLOPs at the device's peak, where that is longer than what the kernel models
     /// say: kernels that nobody tuned for the device. 1: nowhere.
     Sourced<double> gemm_compute_scale{.value = 1, .basis = Basis::assumed, .source = "the file does not state it"};

@@ -125,7 +125,8 @@ std::string engine_json(EngineProfile const& engine) {
         engine.fitted_on.empty() ? "" : fmt::format("  \"fitted_on\": {},\n", json_text(Json(engine.fitted_on)));
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
-        "\"aliases\": {},\n  \"program\": \"{}\",\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"admission\": \"{}\",\n  "
+        "\"aliases\": {},\n  \"program\": \"{}\",\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"admission\": "
+        "\"{}\",\n  "
         "\"memory_share\": \"{}\",\n  "
         "\"window_cache\": \"{}\",\n  "
         "\"grouped_heads\": \"{}\",\n  \"longer_stages\": \"{}\",\n  \"vendor\": {},\n{}  "

@@ -48,25 +48,32 @@ TEST_CASE("who started a server is told from the notes, and versions are read to
 }
 
 TEST_CASE("SGLang as AIConfigurator starts it mixes prompts with decodes since 0.5.3, up to a prompt and 1500 tokens") {
-    ServerSetup const late = server_setup(row_of("sglang", "0.5.6.post2", generated), engine_of("sglang"), h100(), 1024, 32);
+    ServerSetup const late =
+        server_setup(row_of("sglang", "0.5.6.post2", generated), engine_of("sglang"), h100(), 1024, 32);
     CHECK(late.prompts == PromptOrder::mixed);
     CHECK(late.max_batched_tokens == 2524);
     CHECK(late.cut == PromptCut::whole);
-    ServerSetup const early = server_setup(row_of("sglang", "0.5.1.post1", generated), engine_of("sglang"), h100(), 1024, 32);
+    ServerSetup const early =
+        server_setup(row_of("sglang", "0.5.1.post1", generated), engine_of("sglang"), h100(), 1024, 32);
     CHECK_FALSE(early.prompts);
     CHECK(early.max_batched_tokens == 16384);
-    CHECK(server_setup(row_of("sglang", "0.5.9", scripted), engine_of("sglang"), h100(), 1024, 32).max_batched_tokens == 32768);
+    CHECK(server_setup(row_of("sglang", "0.5.9", scripted), engine_of("sglang"), h100(), 1024, 32).max_batched_tokens ==
+          32768);
 }
 
 TEST_CASE("TensorRT-LLM leaves prompts whole whoever starts it, vLLM cuts them") {
     for (std::string const& notes : {generated, scripted, std::string()}) {
-        CHECK(server_setup(row_of("trtllm", "1.0", notes), engine_of("tensorrt-llm"), h100(), 1024, 32).cut == PromptCut::whole);
-        CHECK(server_setup(row_of("vllm", "0.12.0", notes), engine_of("vllm"), h100(), 1024, 32).cut == PromptCut::chunks);
+        CHECK(server_setup(row_of("trtllm", "1.0", notes), engine_of("tensorrt-llm"), h100(), 1024, 32).cut ==
+              PromptCut::whole);
+        CHECK(server_setup(row_of("vllm", "0.12.0", notes), engine_of("vllm"), h100(), 1024, 32).cut ==
+              PromptCut::chunks);
     }
-    CHECK(server_setup(row_of("trtllm", "1.0", generated), engine_of("tensorrt-llm"), h100(), 1024, 32).max_batched_tokens ==
-          1088);
-    CHECK(server_setup(row_of("trtllm", "1.0", scripted), engine_of("tensorrt-llm"), h100(), 1024, 32).max_batched_tokens == 1152);
-    CHECK(server_setup(row_of("trtllm", "1.0", ""), engine_of("tensorrt-llm"), h100(), 1024, 32).max_batched_tokens == 8192);
+    CHECK(server_setup(row_of("trtllm", "1.0", generated), engine_of("tensorrt-llm"), h100(), 1024, 32)
+              .max_batched_tokens == 1088);
+    CHECK(server_setup(row_of("trtllm", "1.0", scripted), engine_of("tensorrt-llm"), h100(), 1024, 32)
+              .max_batched_tokens == 1152);
+    CHECK(server_setup(row_of("trtllm", "1.0", ""), engine_of("tensorrt-llm"), h100(), 1024, 32).max_batched_tokens ==
+          8192);
 }
 
 TEST_CASE("a row's order of prompts replaces its engine's, and a case says so in its key") {
