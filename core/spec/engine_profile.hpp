@@ -50,8 +50,13 @@ enum class MemoryShare : std::uint8_t {
     left_by_activations  ///< of what weights and activations leave, for the cache
 };
 
-/// The program that a profile describes, in any version and on any device: what its code does is no constant of a file.
-enum class EngineProgram : std::uint8_t { other, vllm, sglang, tensorrt_llm, lmdeploy, deepspeed };
+/// The program that a profile describes, on any device: what its code does is no constant of a file. vLLM before 0.8,
+/// whose engine was another, is a program of its own.
+enum class EngineProgram : std::uint8_t { other, vllm, vllm_v0, sglang, tensorrt_llm, lmdeploy, deepspeed };
+
+constexpr bool is_vllm(EngineProgram program) {
+    return program == EngineProgram::vllm || program == EngineProgram::vllm_v0;
+}
 
 /// Which pipeline stages have a layer more where these do not divide the layers.
 enum class LongerStages : std::uint8_t { first, last, before_last };

@@ -23,7 +23,7 @@ Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
     return value;
 }
 
-constexpr std::array programs{"other", "vllm", "sglang", "tensorrt-llm", "lmdeploy", "deepspeed"};
+constexpr std::array programs{"other", "vllm", "vllm-v0", "sglang", "tensorrt-llm", "lmdeploy", "deepspeed"};
 constexpr std::array prompt_orders{"mixed", "first"};
 constexpr std::array plannings{"in-turn", "ahead"};
 constexpr std::array admissions{"prompt", "whole"};
@@ -44,9 +44,12 @@ Choice choice_of(ObjectReader& in, char const* key, std::span<char const* const>
 
 /// Of a file that does not state it: the one whose name the profile's begins with ("vllm-v0", "sglang-patched").
 EngineProgram program_named(std::string_view profile) {
-    for (std::size_t i = 0; i < programs.size(); ++i)
-        if (profile.starts_with(programs.at(i))) return static_cast<EngineProgram>(i);
-    return EngineProgram::other;
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+        std::string_view const name = programs.at(i);
+        if (profile.starts_with(name) && name.size() > std::string_view(programs.at(longest)).size()) longest = i;
+    }
+    return static_cast<EngineProgram>(longest);
 }
 
 std::string text_of(EngineInterval const& interval) {

@@ -5,7 +5,7 @@
 namespace sextant {
 namespace {
 
-bool keeps_states_as_vllm(ServingCase const& what) { return what.engine.program == EngineProgram::vllm; }
+bool keeps_states_as_vllm(ServingCase const& what) { return is_vllm(what.engine.program); }
 
 }  // namespace
 

@@ -69,7 +69,7 @@ std::vector<Stage> stages_of(ServingCase const& what) {
 /// v1/attention/backends/mla/common.py, `post_load_weights` of SGLang's models/deepseek_v2.py.
 double latent_copy_bytes(ServingCase const& what) {
     bool const narrow = find_gemm_format(what.plan.weights)->right < 2 && !what.model.only_experts_narrow;
-    if (what.engine.program == EngineProgram::vllm) return narrow ? 2 : 0;
+    if (is_vllm(what.engine.program)) return narrow ? 2 : 0;
     if (what.engine.program == EngineProgram::sglang) return narrow && what.plan.weights.starts_with("fp8") ? 1 : 2;
     return 0;
 }
@@ -148,7 +148,7 @@ double expert_width(ModelSpec const& model, ServingPlan const& plan) {
 /// `forward` of v1/attention/backends/mla/common.py.
 double expanded_context(ServingCase const& what) {
     AttentionSpec const& a = what.model.attention;
-    if (!a.latent || a.index || what.engine.program != EngineProgram::vllm) return 0;
+    if (!a.latent || a.index || !is_vllm(what.engine.program)) return 0;
     constexpr std::int64_t most = 65536;
     std::int64_t const longest = what.model.max_positions > 0 ? std::min(most, what.model.max_positions) : most;
     return static_cast<double>(std::min(most, 8 * longest)) *

@@ -72,10 +72,8 @@ ServerSetup default_setup(EngineProfile const& engine, AcceleratorProfile const&
     ServerSetup out;
     if (engine.program == EngineProgram::sglang) out.max_batched_tokens = default_chunk(device);
     if (engine.program == EngineProgram::tensorrt_llm) out.cut = PromptCut::whole;
-    if (engine.program != EngineProgram::vllm) return out;
-    if (engine.name.starts_with("vllm-v0")) {
-        out.group_batch = 256;
-    } else {
+    if (engine.program == EngineProgram::vllm_v0) out.group_batch = 256;
+    if (engine.program == EngineProgram::vllm) {
         constexpr Bytes large = 70.0 * 1024 * 1024 * 1024 * units::B;
         bool const is_large = device.memory_capacity.value >= large && !device.name.starts_with("a100");
         out.max_batched_tokens = is_large ? 8192 : 2048;

@@ -61,7 +61,7 @@ ReplicaLimits replica_limits(ServingCase const& what, ServingMemory const& memor
     limits.watermark_blocks = limits.admission == Admission::prompt ? limits.blocks / 100 : 0;
     limits.lanes = plan.pp;
     limits.planning = what.engine.planning;
-    if (what.engine.program == EngineProgram::vllm) limits.hand_over = HandOver::cache_alone;
+    if (is_vllm(what.engine.program)) limits.hand_over = HandOver::cache_alone;
     return limits;
 }
 

@@ -98,7 +98,8 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
 
 TEST_CASE("which program a profile describes is stated, or told from the beginning of its name") {
     for (EngineProfile const& engine : all_engines())
-        CHECK((engine.program == EngineProgram::vllm) == (engine.name.starts_with("vllm")));
+        CHECK(is_vllm(engine.program) == engine.name.starts_with("vllm"));
+    CHECK(find_engine("vllm-v0-rocm", "test").program == EngineProgram::vllm_v0);
     EngineProfile engine = find_engine("sglang", "test");
     engine.name = "ours";
     std::string text = engine_json(engine);
@@ -107,6 +108,10 @@ TEST_CASE("which program a profile describes is stated, or told from the beginni
     std::size_t const at = text.find(stated);
     REQUIRE(at != std::string::npos);
     CHECK(read_text(text.substr(0, at) + text.substr(at + stated.size())).program == EngineProgram::other);
+    std::string unstated = engine_json(find_engine("vllm-v0-rocm", "test"));
+    std::string const line = "  \"program\": \"vllm-v0\",\n";
+    unstated.erase(unstated.find(line), line.size());
+    CHECK(read_text(unstated).program == EngineProgram::vllm_v0);
     text.replace(at, stated.size(), "  \"program\": \"vlm\",\n");
     CHECK_THROWS_WITH(read_text(text), contains("unknown 'vlm'") && contains("tensorrt-llm"));
 }
