@@ -2,6 +2,7 @@
 // object with a unit and statistics for each metric, and what was asked under "input_config".
 #include "calibrate/import/cell_row.hpp"
 #include "calibrate/import/importer.hpp"
+#include "core/json/foreign_fields.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -5,7 +5,6 @@
 #include "core/measurements/stated_format.hpp"
 #include "core/nearest.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -239,15 +238,6 @@ bool header_has(std::string_view text, std::initializer_list<std::string_view> c
     } catch (InputError const&) {  // no CSV
         return false;
     }
-}
-
-InputError no_json(std::string_view text, std::string const& name) {
-    std::size_t const at = first_byte_outside_utf8(text);
-    constexpr std::size_t longest_sequence = 4;  // one that the end cuts off is not wrong
-    if (at == std::string_view::npos || text.size() - at < longest_sequence)
-        return InputError("{}: is no JSON, or was cut off", name);
-    return InputError("{}: line {} has a byte that is no UTF-8 (iconv -c -f UTF-8 -t UTF-8 {} > clean.json drops it)",
-                      name, 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'), name);
 }
 
 bool quantises(std::string_view dtype) {

@@ -150,8 +150,6 @@ std::string source_of(ImportRequest const& request, std::string const& of_row);
 void put_source(CellRow& row, ImportRequest const& request, std::string_view wrote, std::string const& device = "");
 /// Whether the first line of a CSV text names all these columns, in letters of any case.
 bool header_has(std::string_view text, std::initializer_list<std::string_view> columns);
-/// Why a text that should be JSON is none: bytes that are no UTF-8, with what removes them, or else.
-InputError no_json(std::string_view text, std::string const& name);
 /// Whether products in this number format quantise their activations.
 bool quantises(std::string_view dtype);
 /// "bfloat16" of "bf16", "BF16", "c10::BFloat16", "__nv_bfloat16", ...: as the tables write number formats; what is not

@@ -11,6 +11,7 @@
 #include "calibrate/import/told_text.hpp"
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
+#include "core/json/foreign_fields.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

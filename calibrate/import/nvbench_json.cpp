@@ -5,6 +5,7 @@
 // texts.
 #include "calibrate/import/importer.hpp"
 #include "core/error.hpp"
+#include "core/json/foreign_fields.hpp"
 #include "core/measurements/kernel_row.hpp"
 #include "core/measurements/product_count.hpp"
 #include "core/text.hpp"

@@ -2,6 +2,7 @@
 // does not say how many requests were let in at a time, only how many were there on the mean.
 #include "calibrate/import/cell_row.hpp"
 #include "calibrate/import/importer.hpp"
+#include "core/json/foreign_fields.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
