@@ -126,6 +126,13 @@ void put(CellRow& row, std::string_view column, std::string value) {
     if (!value.empty()) row.insert_or_assign(std::string(column), std::move(value));
 }
 
+std::optional<double> number_cell(CellRow const& row, std::string_view column) {
+    auto const found = row.find(column);
+    std::string problem;
+    auto const value = found == row.end() ? std::nullopt : number_in(found->second, column, problem);
+    return problem.empty() && value && *value > 0 ? value : std::nullopt;
+}
+
 CellRow cells_set(std::vector<std::string> const& settings) {
     CellRow out;
     for (std::string const& setting : settings) {
@@ -151,10 +158,21 @@ CellRow cells_set(std::vector<std::string> const& settings) {
     return out;
 }
 
+double needed_cell(CellRow const& row, std::string_view column) {
+    if (auto const value = number_cell(row, column)) return *value;
+    throw RowSkip(fmt::format("the log does not say {} (give it: --set {}=VALUE)", column, column));
+}
+
 void need_cells(CellRow const& row, std::initializer_list<std::string_view> columns) {
+    std::vector<std::string> missing, options;
     for (std::string_view const column : columns)
-        if (!row.contains(column))
-            throw RowSkip(fmt::format("the log does not say {} (give it: --set {}=VALUE)", column, column));
+        if (!row.contains(column)) {
+            missing.emplace_back(column);
+            options.push_back(fmt::format("--set {}=VALUE", column));
+        }
+    if (missing.empty()) return;
+    throw RowSkip(fmt::format("the log does not say {} (give {}: {})", join(missing),
+                              missing.size() == 1 ? "it" : "them", join(options, " ")));
 }
 
 }  // namespace sextant

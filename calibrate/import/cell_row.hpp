@@ -3,6 +3,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,11 +27,16 @@ std::string cells_csv(std::vector<CellRow> const& rows, std::span<std::string_vi
 /// A cell, unless the value is empty.
 void put(CellRow& row, std::string_view column, std::string value);
 
+/// The number in a cell; nothing where there is no such cell, or no number above zero in it.
+std::optional<double> number_cell(CellRow const& row, std::string_view column);
+
 /// What `--set COLUMN=VALUE` says replaces what the log does. @throws InputError: no column of these tables, with the
 /// nearest; no value; no collective.
 CellRow cells_set(std::vector<std::string> const& settings);
 
-/// @throws RowSkip naming the option for the first of these columns that the row has no cell of.
+/// The same of a cell that a row cannot do without. @throws RowSkip naming the option.
+double needed_cell(CellRow const& row, std::string_view column);
+/// @throws RowSkip naming the options for those of these columns that the row has no cell of.
 void need_cells(CellRow const& row, std::initializer_list<std::string_view> columns);
 
 }  // namespace sextant

@@ -84,8 +84,7 @@ void ImportedTables::add_step(CellRow row, ImportRequest const& request) {
 void ImportedTables::add_load(CellRow row, ImportRequest const& request) {
     for (auto const& [column, value] : request.cells)
         put(row, column, value);
-    need_cells(row, {"model", "gpu", "engine"});
-    if (!row.contains("tp")) need_cells(row, {"num_gpus"});
+    need_cells(row, {"model", "gpu", "engine", row.contains("tp") ? "tp" : "num_gpus"});
     loads.push_back(std::move(row));
 }
 

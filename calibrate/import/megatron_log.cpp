@@ -48,7 +48,7 @@ std::optional<double> number_behind(std::string_view line, std::string_view word
 struct Run {
     MegatronArguments arguments;
     std::vector<LoggedIterations> iterations;
-    double peak_mib = 0;          ///< largest that a rank has allocated; 0: not printed
+    double peak_gb = 0;           ///< largest that a rank has allocated; 0: not printed
     std::int64_t vocabulary = 0;  ///< as it is padded
     bool out_of_memory = false;
 
@@ -75,8 +75,11 @@ void add_iterations(std::string_view line, Run& run) {
 
 void add_line(std::string_view line, Run& run) {
     if (has(line, time_field)) add_iterations(line, run);
+    constexpr double gb_of_mib = 1e-9 * 0x1p20;
     if (has(line, "memory (MB)"))
-        run.peak_mib = std::max(run.peak_mib, number_behind(line, "max allocated:").value_or(0));
+        run.peak_gb = std::max(run.peak_gb, gb_of_mib * number_behind(line, "max allocated:").value_or(0));
+    // Megatron-Bridge's: 10^9 bytes
+    run.peak_gb = std::max(run.peak_gb, number_behind(line, "mem-max-allocated-gigabytes:").value_or(0));
     if (has(line, "padded vocab"))
         run.vocabulary = static_cast<std::int64_t>(number_behind(line, "new size:").value_or(0));
     run.out_of_memory = run.out_of_memory || has(line, "OutOfMemoryError") || has(line, "CUDA out of memory");
@@ -117,8 +120,8 @@ CellRow row_of(Run const& run, ImportRequest const& request) {
         if (auto const batch = run.iterations.back().batch; batch > 0)
             put(row, "global_batch_seqs", fmt::to_string(batch));
     }
-    if (run.peak_mib > 0) {
-        put(row, "peak_mem_gb_per_gpu", fmt::format("{:.6g}", 1e-9 * 0x1p20 * run.peak_mib));
+    if (run.peak_gb > 0) {
+        put(row, "peak_mem_gb_per_gpu", fmt::format("{:.6g}", run.peak_gb));
         note("peak is max allocated");
     }
     put(row, "notes", notes);
@@ -143,7 +146,9 @@ extern constinit Importer const megatron_importer;
 constinit Importer const megatron_importer{
     .name = "megatron-log",
     .summary = "what Megatron-LM's training prints: a row of a training step for each start",
-    .source = "github.com/NVIDIA/Megatron-LM megatron/training/training.py (training_log), arguments.py, utils.py",
+    .source =
+        "github.com/NVIDIA/Megatron-LM megatron/training/training.py (training_log), arguments.py, utils.py; "
+        "NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/training/utils/train_utils.py",
     .recognises = recognises,
     .read = read,
 };

@@ -132,7 +132,9 @@ TEST_CASE("Megatron's log: what it does not say is asked for by the option that 
               .at("vocab") == "128256");
     // A tail without the arguments is whole with what a user says of it.
     std::string const tail = megatron.substr(megatron.find("training ..."));
-    CHECK(imported(tail).skipped.contains("the log does not say model (give it: --set model=VALUE)"));
+    CHECK(imported(tail).skipped.contains(
+        "the log does not say model, num_gpus, seq_len (give them: --set model=VALUE --set num_gpus=VALUE --set "
+        "seq_len=VALUE)"));
     std::vector<std::string> const cells{"model=llama-3.1-8b", "num_gpus=8", "seq_len=8192", "tp=2"};
     CHECK(imported(tail, cells).steps.at(0).at("tp") == "2");
     CHECK(imported(megatron, {"gpus_per_node=4"}).steps.at(0).at("gpus_per_node") == "4");
@@ -196,9 +198,28 @@ TEST_CASE("torchtitan's log: mesh, model, batch and device come from its start, 
                                      {"tokens_per_s_per_gpu", "5796"},
                                      {"peak_mem_gb_per_gpu", "51.6577"}});
     std::string const tail = torchtitan.substr(torchtitan.find("[titan] 2026-03-02 10:00:20"));
-    CHECK(imported(tail).skipped.contains("the log does not say model (give it: --set model=VALUE)"));
+    CHECK(imported(tail).skipped.contains(
+        "the log does not say model, num_gpus, seq_len, global_batch_seqs (give them: --set model=VALUE --set "
+        "num_gpus=VALUE --set seq_len=VALUE --set global_batch_seqs=VALUE)"));
     CHECK(imported(tail, {"model=llama-3.1-8b", "num_gpus=8", "seq_len=8192", "global_batch_seqs=4"}).steps.size() ==
           1);
+}
+
+TEST_CASE("Megatron-Bridge's log: its lines are Megatron's, its memory is in GB, the plan is said") {
+    std::string text =
+        "p4/0 [Rank 0] (after 2 iterations) memory (GB) | mem-allocated-gigabytes: 41.2 | mem-reserved-gigabytes: 60 | "
+        "mem-max-allocated-gigabytes: 55.125 | mem-max-reserved-gigabytes: 61.0 | mem-alloc-retires: 0\n";
+    for (int i = 1; i <= 12; ++i)
+        text += " [2026-01-05 10:00:00.1] iteration       " + std::to_string(i) +
+                "/      12 | consumed samples:           32 | elapsed time per iteration (ms): " +
+                (i == 1 ? "91234.5" : "2500.5") +
+                " | learning rate: 1.0E-05 | global batch size:    32 | lm loss: 1.2E+01 |\n"
+                "Step Time : 2.50s GPU utilization: 401.2MODEL_TFLOP/s/GPU\n";
+    CellRow const row = imported(text, {"model=llama-3.1-8b", "num_gpus=8", "seq_len=8192", "tp=2"}).steps.at(0);
+    CHECK(row.at("iter_time_s") == "2.5005");
+    CHECK(row.at("global_batch_seqs") == "32");
+    CHECK(row.at("peak_mem_gb_per_gpu") == "55.125");
+    CHECK(row.at("notes") == "peak is max allocated");
 }
 
 TEST_CASE("bench_serving: each run is a row, with lengths and times as means") {
