@@ -45,7 +45,7 @@ void check_format(std::string const& dtype) {
 
 void ImportedTables::add(ImportedProduct row) {
     check_format(row.dtype);
-    check_sizes({row.m, row.n, row.k});
+    check_sizes({row.m, row.n, row.k, row.batch});
     check_amount(row.microseconds, "its time");
     products.push_back(std::move(row));
 }
@@ -126,10 +126,14 @@ std::string products_csv(ImportedTables const& tables) {
                                             [](ImportedProduct const& p) { return quantises(p.dtype); });
     std::vector<std::string> header{"source_ref", "device", "kernel_source", "dtype",  "m",
                                     "n",          "k",      "latency_us",    "tflops", "cache"};
+    bool const with_batch = std::any_of(tables.products.begin(), tables.products.end(),
+                                        [](ImportedProduct const& p) { return p.batch > 1; });
     if (with_quantised) header.emplace_back("quantised");
+    if (with_batch) header.emplace_back("batch");
     std::string out = csv_line(header);
     for (ImportedProduct const& p : tables.products) {
-        double const work = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+        double const work = 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m) * static_cast<double>(p.n) *
+                            static_cast<double>(p.k);
         std::vector<std::string> cells{p.source,
                                        p.device,
                                        p.kernel,
@@ -141,6 +145,7 @@ std::string products_csv(ImportedTables const& tables) {
                                        fmt::format("{:.4g}", 1e-6 * work / p.microseconds),
                                        cache_word(p.cache)};
         if (with_quantised) cells.emplace_back(!quantises(p.dtype) ? "" : p.quantised_before ? "before" : "with");
+        if (with_batch) cells.emplace_back(fmt::to_string(p.batch));
         out += csv_line(cells);
     }
     return out;

@@ -25,6 +25,7 @@ struct ImportedProduct {
     double microseconds = 0;
     CacheState cache = CacheState::hot;
     bool quantised_before = false;  ///< activations came quantised, where the format needs it
+    std::int64_t batch = 1;         ///< products of that shape, each with operands of its own
 };
 
 /// One attention kernel of a serving engine, prefill (`context`) or decode (`generation`), or of a training step.

@@ -267,16 +267,49 @@ TEST_CASE("importers: whatever a figure is changed to, no row has a size or a ti
 
 TEST_CASE("AIConfigurator: tables of which there is no model are named, headers may have blanks and capitals") {
     std::string const head = "framework,version,device,op_name,kernel_source,";
-    for (auto const& [columns, what] :
-         {std::pair{"mla_dtype,kv_cache_dtype,num_heads,batch_size,isl", "latent attention"},
-          {"moe_dtype,num_tokens,hidden_size,inter_size,topk", "experts"},
-          {"allreduce_dtype,num_gpus,message_size", "custom_allreduce"},
-          {"bmm_dtype,num_tokens,num_heads", "mla_bmm"}})
+    for (auto const& [columns, what] : {std::pair{"moe_dtype,num_tokens,hidden_size,inter_size,topk", "experts"},
+                                        {"allreduce_dtype,num_gpus,message_size", "custom_allreduce"}})
         CHECK_THROWS_WITH(imported(head + columns + ",latency\n"), contains(what) && contains("no model of tables of"));
     std::string text = aic_gemm;
     text.replace(text.find("gemm_dtype,m,n,k,latency"), 24, "GEMM_dtype, M, N, K, Latency");
     CHECK(recognised(text) == "aiconfigurator");
     CHECK(imported(text).products.size() == imported(aic_gemm).products.size());
+}
+
+TEST_CASE(
+    "AIConfigurator: decodes of latent attention and the products around them; what is more than they is left out") {
+    std::string const head = "framework,version,device,op_name,kernel_source,";
+    std::string const mla = head + "mla_dtype,kv_cache_dtype,num_heads,batch_size,isl,tp_size,step,latency\n";
+    std::string const row = "TRTLLM,1.2.0,NVIDIA H200,mla_generation,default,float16,fp8,16,8,1,8,4095,0.025\n";
+    ImportedTables const decodes =
+        imported(mla + row + "TRTLLM,1.2.0,NVIDIA H200,mla_context,default,float16,float16,16,8,1024,8,0,0.5\n" +
+                 "SGLang,0.5.6,NVIDIA H200,mla_generation,fa3,fp8_block,fp8,128,8,4096,1,0,0.5\n" +
+                 "TRTLLM,1.2.0,NVIDIA H200,mla_generation_module,default,float16,fp8,16,8,1,8,4095,0.5\n");
+    REQUIRE(decodes.attention.size() == 1);
+    CHECK(decodes.skipped.size() == 3);
+    KernelCase const decode = cases_of(decodes).at(0);
+    CHECK(decode.latent);
+    CHECK(std::get<DecodeAttention>(decode.what).keys == 4096);
+    CHECK(std::get<DecodeAttention>(decode.what).heads == 16);
+    CHECK(decode.measured->base() == Approx(25e-6));
+    // Tables of 2025 have the ranks of 128 heads alone.
+    std::string const ranks = head + "mla_dtype,kv_cache_dtype,batch_size,isl,tp_size,step,latency\n" +
+                              "TRTLLM,0.20.0,NVIDIA H200,mla_generation,default,float16,float16,8,1,4,4095,0.025\n";
+    CHECK(imported(ranks).attention.at(0).heads == 32);
+
+    ImportedTables const products = imported(head + "bmm_dtype,num_tokens,num_heads,latency\n" +
+                                             "TRTLLM,1.2.0,NVIDIA H200,mla_gen_pre,default,float16,64,16,0.01\n" +
+                                             "TRTLLM,1.2.0,NVIDIA H200,mla_gen_post,default,fp8,64,16,0.02\n" +
+                                             "TRTLLM,1.2.0,NVIDIA H200,mla_gen_other,default,fp8,64,16,0.02\n");
+    std::vector<KernelCase> const cases = cases_of(products);
+    REQUIRE(cases.size() == 2);
+    CHECK(cases[0].products == 16);
+    CHECK(std::get<Gemm>(cases[0].what).n == 512);
+    CHECK(std::get<Gemm>(cases[0].what).k == 128);
+    CHECK(std::get<Gemm>(cases[1].what).n == 128);
+    CHECK(std::get<Gemm>(cases[1].what).k == 512);
+    CHECK(cases[1].variant == "fp8-block");
+    CHECK(products.skipped.contains("no model of the op 'mla_gen_other'"));
 }
 
 TEST_CASE("importers: quoted names of columns are those names") {
