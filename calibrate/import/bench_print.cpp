@@ -1,5 +1,6 @@
 // What `vllm bench serve` and SGLang's bench_serving print at their end ("Serving Benchmark Result"), where nobody
-// saved the JSON. The lines say no model and, under vLLM, no limit of requests in flight: `--set` gives both.
+// saved the JSON, and its bench_offline_throughput ("Offline Throughput Benchmark Result"). The lines say no model and,
+// under vLLM, no limit of requests in flight: `--set` gives both.
 #include "calibrate/import/cell_row.hpp"
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/log_line.hpp"
@@ -20,9 +21,11 @@ namespace sextant {
 namespace {
 
 constexpr std::string_view print_title = "Serving Benchmark Result";
+constexpr std::string_view offline_title =
+    "Offline Throughput Benchmark Result";  // of SGLang's engine, without a server
 
 bool recognises_print(std::string_view text) {
-    return text.find(print_title) != std::string_view::npos &&
+    return (text.find(print_title) != std::string_view::npos || text.find(offline_title) != std::string_view::npos) &&
            text.find("Output token throughput (tok/s):") != std::string_view::npos;
 }
 
@@ -44,8 +47,9 @@ constexpr std::array printed_columns{
 };
 
 struct PrintedRun {
-    CellRow cells;
+    CellRow cells{};
     double done = 0, failed = 0, prompts = 0, answers = 0;
+    bool is_offline = false;
 };
 
 double number_or_none(std::string_view text) {
@@ -76,7 +80,11 @@ CellRow row_of_print(PrintedRun const& run, ImportRequest const& request) {
     if (run.failed > most_failed * (run.done + run.failed))
         throw RowSkip("a run of whose requests more than a tenth failed");
     CellRow row = run.cells;
-    put_source(row, request, "printed by bench_serving,");
+    put_source(row, request, run.is_offline ? "printed by bench_offline_throughput," : "printed by bench_serving,");
+    if (run.is_offline) {
+        put(row, "engine", "SGLang");
+        put(row, "request_rate", "inf");
+    }
     if (run.prompts > 0) put(row, "input_len", fmt::format("{:.6g}", run.prompts / run.done));
     if (run.answers > 0) put(row, "output_len", fmt::format("{:.6g}", run.answers / run.done));
     put(row, "notes", fmt::format("num_prompts={:.0f}", run.done + run.failed));
@@ -86,14 +94,12 @@ CellRow row_of_print(PrintedRun const& run, ImportRequest const& request) {
 ImportedTables read_print(std::string_view text, ImportRequest const& request) {
     std::string const plain = without_colours(text);
     std::vector<PrintedRun> runs;
-    for (std::size_t begin = 0; begin < plain.size();) {
-        std::size_t const end = std::min(plain.find('\n', begin), plain.size());
-        std::string_view const line = std::string_view(plain).substr(begin, end - begin);
-        if (line.find(print_title) != std::string_view::npos) runs.emplace_back();
+    for (std::string_view const line : lines_of(plain)) {
+        bool const is_offline = line.find(offline_title) != std::string_view::npos;
+        if (line.find(print_title) != std::string_view::npos || is_offline) runs.push_back({.is_offline = is_offline});
         if (!runs.empty()) add_print_line(line, runs.back());
-        begin = end + 1;
     }
-    if (runs.empty()) throw InputError("{}: has no 'Serving Benchmark Result'", request.name);
+    if (runs.empty()) throw InputError("{}: has no '... Benchmark Result'", request.name);
     ImportedTables out;
     for (PrintedRun const& run : runs)
         out.or_skip([&] { out.add_load(row_of_print(run, request), request); });
@@ -105,9 +111,10 @@ ImportedTables read_print(std::string_view text, ImportRequest const& request) {
 extern constinit Importer const bench_print_importer;
 constinit Importer const bench_print_importer{
     .name = "bench-print",
-    .summary = "what vllm bench serve and SGLang's bench_serving print at their end: a row of a served load for each",
+    .summary = "what vllm bench serve and SGLang's benchmarks print at their end: a row of a served load for each",
     .source =
-        "github.com/vllm-project/vllm vllm/benchmarks/serve.py; sgl-project/sglang python/sglang/bench_serving.py",
+        "github.com/vllm-project/vllm vllm/benchmarks/serve.py; sgl-project/sglang python/sglang/bench_serving.py, "
+        "bench_offline_throughput.py",
     .recognises = recognises_print,
     .read = read_print,
 };

@@ -76,4 +76,39 @@ std::string without_colours(std::string_view text) {
     return out;
 }
 
+std::optional<double> figure_behind(std::string_view line, char const* words) {
+    if (words == nullptr) return std::nullopt;
+    auto const at = line.find(words);
+    if (at == std::string_view::npos) return std::nullopt;
+    std::string_view rest = line.substr(at + std::string_view(words).size());
+    auto const begin = rest.find_first_not_of("'\"]:= \t");
+    if (begin == std::string_view::npos || begin == 0) return std::nullopt;
+    rest = rest.substr(begin);
+    std::string digits;
+    std::size_t used = 0;
+    for (; used < rest.size() && (is_digit(rest[used]) || rest[used] == '.' || rest[used] == ','); ++used)
+        if (rest[used] != ',') digits += rest[used];
+    while (digits.ends_with('.'))
+        digits.pop_back();
+    double value = 0;
+    constexpr double most = 1e15;
+    if (!is_number(digits, value) || value > most) return std::nullopt;
+    constexpr std::string_view thousands = "KMGT";
+    bool const is_short = used < rest.size() && (used + 1 == rest.size() || rest[used + 1] == ' ');
+    if (auto const power = is_short ? thousands.find(rest[used]) : std::string_view::npos; power != thousands.npos)
+        for (std::size_t i = 0; i <= power; ++i)
+            value *= 1000;
+    return value;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> out;
+    for (std::size_t begin = 0; begin < text.size();) {
+        std::size_t const end = std::min(text.find_first_of("\r\n", begin), text.size());
+        if (end > begin) out.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return out;
+}
+
 }  // namespace sextant

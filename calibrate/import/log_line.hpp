@@ -1,6 +1,7 @@
 #pragma once
 
 #include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,5 +27,12 @@ void drop_trailing_time(std::vector<std::string_view>& words);
 
 /// Without the colours of a terminal: ESC [ ... m.
 std::string without_colours(std::string_view text);
+
+/// The number behind these words and the signs between: "'words': 1.20", "words=1,024", "words: 1.2K". A letter behind
+/// it is a power of 1000, as nanotron shortens its figures. Nothing where the words (null: none) are missing.
+std::optional<double> figure_behind(std::string_view line, char const* words);
+
+/// Lines of a text, which a progress bar ends with a carriage return.
+std::vector<std::string_view> lines_of(std::string_view text);
 
 }  // namespace sextant

@@ -5,7 +5,6 @@
 #include "calibrate/import/iteration_times.hpp"
 #include "calibrate/import/log_line.hpp"
 #include "core/error.hpp"
-#include "core/words.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +20,7 @@
 namespace sextant {
 namespace {
 
-enum class StepFigure : std::uint8_t { seconds, milliseconds, tokens_per_device, samples };
+enum class StepFigure : std::uint8_t { seconds, milliseconds, tokens_per_device, tokens, samples };
 
 /// How one program writes a step. Words end where their number begins, but for signs between them.
 struct StepDialect {
@@ -32,6 +31,7 @@ struct StepDialect {
     char const* batch_words = nullptr;   ///< sequences of the step; null: never said
     char const* memory_words = nullptr;  ///< the largest so far; null: never said
     double memory_unit = 1e9;            ///< bytes
+    bool memory_is_allocated = false;    ///< by tensors, not by the allocator
     char const* ranks_words = nullptr;   ///< how many accelerators there are; null: never said
 };
 
@@ -63,35 +63,22 @@ constexpr std::array dialects{
                 .figure = StepFigure::samples,
                 .step_words = "global_step",
                 .memory_words = "MaxMemAllocated",
+                .memory_unit = gib,
+                .memory_is_allocated = true},
+    StepDialect{.framework = "torchtune",
+                .figure_words = "tokens_per_second_per_gpu",
+                .figure = StepFigure::tokens_per_device,
+                .step_words = "Step",
+                .memory_words = "peak_memory_reserved",
                 .memory_unit = gib},
+    StepDialect{.framework = "FSDP (AutoModel)",
+                .figure_words = "| tps",
+                .figure = StepFigure::tokens,
+                .step_words = "step",
+                .memory_words = "| mem",
+                .memory_unit = gib,
+                .memory_is_allocated = true},
 };
-
-/// The number behind these words and the signs between: "'words': 1.20", "words=1,024", "words: 1.2K". A letter behind
-/// it is a power of 1000, as nanotron shortens its figures.
-std::optional<double> figure_behind(std::string_view line, char const* words) {
-    if (words == nullptr) return std::nullopt;
-    auto const at = line.find(words);
-    if (at == std::string_view::npos) return std::nullopt;
-    std::string_view rest = line.substr(at + std::string_view(words).size());
-    auto const begin = rest.find_first_not_of("'\"]:= \t");
-    if (begin == std::string_view::npos || begin == 0) return std::nullopt;
-    rest = rest.substr(begin);
-    std::string digits;
-    std::size_t used = 0;
-    for (; used < rest.size() && (is_digit(rest[used]) || rest[used] == '.' || rest[used] == ','); ++used)
-        if (rest[used] != ',') digits += rest[used];
-    while (digits.ends_with('.'))
-        digits.pop_back();
-    double value = 0;
-    constexpr double most = 1e15;
-    if (!is_number(digits, value) || value > most) return std::nullopt;
-    constexpr std::string_view thousands = "KMGT";
-    bool const is_short = used < rest.size() && (used + 1 == rest.size() || rest[used + 1] == ' ');
-    if (auto const power = is_short ? thousands.find(rest[used]) : std::string_view::npos; power != thousands.npos)
-        for (std::size_t i = 0; i <= power; ++i)
-            value *= 1000;
-    return value;
-}
 
 bool is_shortened(std::string_view line, char const* words) {
     auto const at = line.find(words);
@@ -153,10 +140,7 @@ bool recognises_step_log(std::string_view text) {
 /// Sequences of a step: what the log says last, else what the user does.
 double batch_of(StepRun const& run, ImportRequest const& request) {
     if (run.steps.back().batch > 0) return static_cast<double>(run.steps.back().batch);
-    auto const said = request.cells.find("global_batch_seqs");
-    double batch = 0;
-    if (said != request.cells.end() && is_number(said->second, batch)) return batch;
-    throw RowSkip("the log does not say global_batch_seqs (give it: --set global_batch_seqs=VALUE)");
+    return needed_cell(request.cells, "global_batch_seqs");
 }
 
 CellRow row_of_steps(StepLog const& log, StepRun const& run, ImportRequest const& request) {
@@ -172,10 +156,13 @@ CellRow row_of_steps(StepLog const& log, StepRun const& run, ImportRequest const
         case StepFigure::seconds: put(row, "iter_time_s", cell(figure)); break;
         case StepFigure::milliseconds: put(row, "iter_time_s", cell(1e-3 * figure)); break;
         case StepFigure::tokens_per_device: put(row, "tokens_per_s_per_gpu", cell(figure)); break;
+        case StepFigure::tokens:
+            put(row, "tokens_per_s_per_gpu", cell(figure / needed_cell(request.cells, "num_gpus")));
+            break;
         case StepFigure::samples: put(row, "iter_time_s", cell(batch_of(run, request) / figure)); break;
     }
     if (run.memory > 0) put(row, "peak_mem_gb_per_gpu", cell(run.memory));
-    if (run.memory > 0 && d.framework == std::string_view("DeepSpeed")) put(row, "notes", "peak is max allocated");
+    if (run.memory > 0 && d.memory_is_allocated) put(row, "notes", "peak is max allocated");
     return row;
 }
 
@@ -184,11 +171,8 @@ ImportedTables read_step_log(std::string_view text, ImportRequest const& request
     log.dialect = dialect_of(text);
     if (log.dialect == nullptr) throw InputError("{}: has no steps of a training program", request.name);
     std::string const plain = without_colours(text);
-    for (std::size_t begin = 0; begin < plain.size();) {  // a progress bar ends its lines with a carriage return
-        std::size_t const end = std::min(plain.find_first_of("\r\n", begin), plain.size());
-        add_step_line(std::string_view(plain).substr(begin, end - begin), log);
-        begin = end + 1;
-    }
+    for (std::string_view const line : lines_of(plain))
+        add_step_line(line, log);
     ImportedTables out;
     for (StepRun const& run : log.runs)
         out.or_skip([&] {
@@ -203,11 +187,14 @@ ImportedTables read_step_log(std::string_view text, ImportRequest const& request
 extern constinit Importer const step_log_importer;
 constinit Importer const step_log_importer{
     .name = "step-log",
-    .summary = "steps that NeMo, nanotron, MaxText, llm-foundry and DeepSpeed print: a row for each start",
+    .summary =
+        "steps that NeMo (AutoModel, too), nanotron, MaxText, llm-foundry, DeepSpeed and torchtune print: a row "
+        "for each start",
     .source =
         "NVIDIA/NeMo lightning's progress printer; huggingface/nanotron src/nanotron/trainer.py; "
         "AI-Hypercomputer/maxtext metric_logger.py; mosaicml/composer speed_monitor.py; deepspeedai/DeepSpeed "
-        "deepspeed/utils/timer.py",
+        "deepspeed/utils/timer.py; pytorch/torchtune torchtune/training/metric_logging.py; NVIDIA-NeMo/Automodel "
+        "nemo_automodel/recipes/llm/train_ft.py",
     .recognises = recognises_step_log,
     .read = read_step_log,
 };

@@ -82,9 +82,9 @@ std::string notes_of(Json const& report, ReportPart const& requests, ReportPart 
 
 CellRow report_row(Json const& report, ImportRequest const& request) {
     ReportPart const engine(report, "engine"), world(report, "world_info"), requests(report, "request_info"),
-        times(report, "performance"), streamed(report, "streaming_metrics");
+        times(report, "performance"), streamed(report, "streaming_metrics"), machine(report, "machine");
     CellRow row;
-    put_source(row, request, "trtllm-bench");
+    put_source(row, request, "trtllm-bench", machine.text("name"));
     put(row, "model", engine.text("model"));
     put(row, "engine", "TensorRT-LLM");
     put(row, "engine_version", engine.text("version"));

@@ -111,6 +111,10 @@ TEST_CASE("trtllm-bench: a report is a row of its ranks, formats, limits and mea
                    .at("notes"),
                contains("; speculative decoding"));
     CHECK(changed("\"num_requests\": 512", "\"num_requests\": 0").loads.empty());
+    std::string of_machine = report;
+    of_machine.insert(1, "\"machine\": {\"name\": \"NVIDIA H100 80GB HBM3\", \"memory.total\": 79.2}, ");
+    CHECK(importer_for(of_machine, "x").read(of_machine, {.name = "x"}).loads.at(0).at("gpu") ==
+          "NVIDIA H100 80GB HBM3");
     CHECK(changed("\"engine\": {\"model\"", "\"engine\": [1], \"other\": {\"model\"")
               .skipped.contains("the log does not say model (give it: --set model=VALUE)"));
     CHECK_THROWS_AS(importer_for(report, "x").read(report.substr(0, 200), {.name = "x"}), InputError);

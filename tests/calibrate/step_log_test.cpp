@@ -111,6 +111,34 @@ TEST_CASE("step-log: Composer's lines stand below their batch; DeepSpeed's rate 
     CHECK_THAT(import_text(deepspeed).skipped.begin()->first, contains("--set global_batch_seqs=VALUE"));
 }
 
+TEST_CASE("step-log: torchtune's rate of a device, AutoModel's of all") {
+    auto const torchtune = repeated(12, [](int step) {
+        return "Step " + std::to_string(step) +
+               " | loss:1.53 lr:2e-05 tokens_per_second_per_gpu:" + (step <= 5 ? "900.1" : "1612.5") +
+               " peak_memory_active:30.1 peak_memory_alloc:30.0 peak_memory_reserved:40.0 \n";
+    });
+    CellRow cells = said;
+    cells["global_batch_seqs"] = "64";
+    auto const tune = import_text(torchtune, cells).steps.at(0);
+    CHECK(tune.at("tokens_per_s_per_gpu") == "1612.5");
+    CHECK(tune.at("peak_mem_gb_per_gpu") == "42.9497");
+    CHECK(tune.at("framework") == "torchtune");
+
+    auto const automodel = repeated(12, [](int step) {
+        return "2026-01-05 10:00:00 | INFO | root | step " + std::to_string(step) +
+               " | epoch 0 | loss 1.5000 | grad_norm 0.9000 | lr 1.00e-05 | mem 40.00 GiB | tps 64000.50(1000.01/gpu) "
+               "| "
+               "num_label_tokens 1000\n" +
+               (step % 4 == 0 ? "[val] step 4 | epoch 0 | loss 1.4000 | lr 1.00e-05 | num_label_tokens 900\n" : "");
+    });
+    auto const tables = import_text(automodel, cells);
+    REQUIRE(tables.steps.size() == 1);
+    CHECK(tables.steps[0].at("tokens_per_s_per_gpu") == "1000.01");
+    CHECK(tables.steps[0].at("notes") == "peak is max allocated");
+    CHECK_THAT(import_text(automodel, {{"model", "llama-3.1-8b"}}).skipped.begin()->first,
+               contains("--set num_gpus=VALUE"));
+}
+
 TEST_CASE("bench-print: the block that serving clients print") {
     std::string const text =
         "INFO starting\n============ Serving Benchmark Result ============\nBackend:               sglang\n"

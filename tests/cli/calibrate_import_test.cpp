@@ -180,6 +180,25 @@ TEST_CASE("calibrate import: results of a serving client are a table that valida
     CHECK_THAT(run_sextant({"validate", "serving", results}).err, contains("is of bench-serving, no table yet"));
 }
 
+TEST_CASE("calibrate import: offline benchmarks are a table that validate and fit read") {
+    ScratchFolder const folder("import_offline");
+    std::string const results = SEXTANT_SOURCE_DIR "/tests/fuzz/corpus/import/sglang_one_batch.jsonl";
+    std::string const out = folder.path("serving.csv");
+    auto const run = run_sextant({"calibrate", "import", results, "--out", out, "--device", "h100-sxm", "--set", "tp=1",
+                                  "--set", "model=llama-3.1-8b"});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    auto const validated = run_sextant({"validate", "serving", out});
+    INFO(validated.out);
+    CHECK(validated.code == 0);
+    CHECK_THAT(validated.out, contains("sglang, static batch"));
+    CHECK(run_sextant({"calibrate", "fit", "--serving", out, "--engine", "sglang", "--out", folder.path("my.json")})
+              .code == 0);
+    std::string const log = SEXTANT_SOURCE_DIR "/tests/fuzz/corpus/import/vllm_throughput.log";
+    REQUIRE(run_sextant({"calibrate", "import", log, "--out", out, "--device", "h100-sxm"}).code == 0);
+    CHECK_THAT(run_sextant({"validate", "serving", out}).out, contains("vllm, unlimited rate"));
+}
+
 TEST_CASE("calibrate import: --set says the links of collectives, and the collective of a log that lost its name") {
     ScratchFolder const folder("import_links");
     std::string const log =
