@@ -30,14 +30,17 @@ extern constinit Importer const genai_perf_csv_importer;
 extern constinit Importer const bench_print_importer;
 extern constinit Importer const offline_bench_importer;
 extern constinit Importer const vllm_print_importer;
+extern constinit Importer const trainer_state_importer;
+extern constinit Importer const trainer_print_importer;
 
 namespace {
 
-constexpr std::array all{
-    &bench_importer,         &aiconfigurator_importer, &vidur_importer,      &nvbench_importer,
-    &kineto_importer,        &nccl_tests_importer,     &megatron_importer,   &torchtitan_importer,
-    &bench_serving_importer, &trtllm_bench_importer,   &genai_perf_importer, &genai_perf_csv_importer,
-    &bench_print_importer,   &offline_bench_importer,  &vllm_print_importer, &step_log_importer};
+constexpr std::array all{&bench_importer,         &aiconfigurator_importer, &vidur_importer,
+                         &nvbench_importer,       &kineto_importer,         &nccl_tests_importer,
+                         &megatron_importer,      &torchtitan_importer,     &bench_serving_importer,
+                         &trtllm_bench_importer,  &genai_perf_importer,     &genai_perf_csv_importer,
+                         &bench_print_importer,   &offline_bench_importer,  &vllm_print_importer,
+                         &trainer_state_importer, &trainer_print_importer,  &step_log_importer};
 
 std::vector<std::string> names() {
     std::vector<std::string> out;

@@ -180,6 +180,29 @@ TEST_CASE("calibrate import: results of a serving client are a table that valida
     CHECK_THAT(run_sextant({"validate", "serving", results}).err, contains("is of bench-serving, no table yet"));
 }
 
+TEST_CASE("calibrate import: the state of a Trainer is a table that validate and fit read") {
+    ScratchFolder const folder("import_trainer");
+    std::string const state = SEXTANT_SOURCE_DIR "/tests/fuzz/corpus/import/trainer_state.json";
+    std::string const out = folder.path("training.csv");
+    std::vector<std::string> import{"calibrate", "import", state, "--out", out, "--device", "h100-sxm"};
+    auto const asked = run_sextant(import);
+    CHECK(asked.code == 2);
+    CHECK_THAT(asked.err, contains("read as trainer-state") && contains("1 left out: the log does not say model"));
+    for (std::string const cell : {"model=llama-3.2-1b", "num_gpus=1", "seq_len=2048", "gpus_per_node=8"})
+        import.insert(import.end(), {"--set", cell});
+    auto const run = run_sextant(import);
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    auto const validated = run_sextant({"validate", "train", out, "--format", "json"});
+    INFO(validated.out);
+    CHECK(validated.code == 0);
+    CHECK_THAT(validated.out, contains("\"rows\": 1") && contains("\"skipped\": 0"));
+    CHECK(run_sextant(
+              {"calibrate", "fit", "--train", out, "--framework", "transformers", "--out", folder.path("my.json")})
+              .code == 0);
+    CHECK_THAT(run_sextant({"validate", "train", state}).err, contains("is of trainer-state, no table yet"));
+}
+
 TEST_CASE("calibrate import: offline benchmarks are a table that validate and fit read") {
     ScratchFolder const folder("import_offline");
     std::string const results = SEXTANT_SOURCE_DIR "/tests/fuzz/corpus/import/sglang_one_batch.jsonl";
