@@ -7,9 +7,11 @@ namespace sextant {
 Fleet::Fleet(ServingSetup const& setup, ServiceModel const& service) : prefill_replicas_(setup.prefill_replicas) {
     replicas_.reserve(static_cast<std::size_t>(setup.replicas));
     for (std::int64_t i = 0; i < setup.replicas; ++i) {
-        ReplicaLimits limits = setup.limits;
-        if (prefill_replicas_ > 0) limits.role = i < prefill_replicas_ ? ReplicaRole::prefill : ReplicaRole::decode;
-        replicas_.emplace_back(limits, service, static_cast<std::uint64_t>(i));
+        bool const for_prompts = i < prefill_replicas_;
+        ReplicaLimits limits = setup.limits_of(i);
+        if (prefill_replicas_ > 0) limits.role = for_prompts ? ReplicaRole::prefill : ReplicaRole::decode;
+        replicas_.emplace_back(limits, for_prompts ? service.of_prompts() : service, static_cast<std::uint64_t>(i));
+        room_ += limits.all_blocks();
     }
     states_.assign(replicas_.size(), State::up);
     counts_[static_cast<std::size_t>(State::up)] = setup.replicas;
@@ -21,6 +23,9 @@ Fleet::Fleet(ServingSetup const& setup, ServiceModel const& service) : prefill_r
 }
 
 void Fleet::set_state(std::size_t replica, State state) {
+    std::int64_t const blocks = replicas_[replica].all_blocks();
+    room_ -= serves(states_[replica]) ? blocks : 0;
+    room_ += serves(state) ? blocks : 0;
     --counts_[static_cast<std::size_t>(states_[replica])];
     ++counts_[static_cast<std::size_t>(state)];
     states_[replica] = state;

@@ -63,12 +63,14 @@ public:
     [[nodiscard]] std::int64_t waiting() const { return waiting_; }
     [[nodiscard]] std::int64_t running() const { return running_; }
     [[nodiscard]] std::int64_t blocks() const { return blocks_; }  ///< in use
+    [[nodiscard]] std::int64_t room() const { return room_; }      ///< blocks of the replicas that serve
     [[nodiscard]] ReplicaCounters counters() const;
     [[nodiscard]] Seconds prefill_busy() const;  ///< of the replicas that process prompts only
     /// Drops unused prefixes and counts blocks.
     void conclude(ServingOutcome& out);
 
 private:
+    static bool serves(State state) { return state == State::up || state == State::draining; }
     [[nodiscard]] std::int64_t in(State state) const { return counts_[static_cast<std::size_t>(state)]; }
     void start(std::size_t index, Seconds now, EventQueue& events);
     struct Load {
@@ -83,7 +85,7 @@ private:
     std::vector<char> takes_, dirty_, wake_planned_;
     std::vector<std::size_t> touched_, relieved_;
     std::vector<Load> before_;
-    std::int64_t waiting_ = 0, running_ = 0, blocks_ = 0;
+    std::int64_t waiting_ = 0, running_ = 0, blocks_ = 0, room_ = 0;
 };
 
 }  // namespace sextant

@@ -131,6 +131,7 @@ public:
     [[nodiscard]] ReplicaPeaks const& peaks() const { return peaks_; }
     /// Of each attention data-parallel group.
     [[nodiscard]] std::vector<BlockPool>& blocks() { return pools_; }
+    [[nodiscard]] std::int64_t all_blocks() const { return limits_.all_blocks(); }
     /// In use, of all groups.
     [[nodiscard]] std::int64_t blocks_in_use() const;
     /// Blocks in host memory, of each group; it drops nothing, so it is empty when no sequence waits.

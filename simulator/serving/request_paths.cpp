@@ -6,7 +6,7 @@ namespace sextant {
 
 RequestPaths::RequestPaths(ServingSetup const& setup, ServiceModel const& service, Fleet& fleet, EventQueue& events,
                            ServingTotals& totals, Carrier carrier)
-    : groups_(setup.limits.groups),
+    : setup_(setup),
       turns_(static_cast<std::size_t>(setup.replicas), 0),
       service_(service),
       fleet_(fleet),
@@ -61,7 +61,7 @@ void RequestPaths::send(FinishedRequest const& request) {
     fleet_.change(to).expect();
     // The groups of the receiver take turns: which one it joins is seen only then.
     CachePlace const from_place{request.replica, request.group};
-    CachePlace const to_place{static_cast<std::int64_t>(to), turns_[to]++ % groups_};
+    CachePlace const to_place{static_cast<std::int64_t>(to), turns_[to]++ % setup_.limits.groups};
     CacheTransfer transfer = service_.transfer(request.request.prompt + request.tokens, from_place, to_place);
     totals_.transferring_alone += transfer.alone();
     ++totals_.transfers;

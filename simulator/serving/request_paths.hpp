@@ -41,10 +41,10 @@ public:
 private:
     void arrived_cache(std::int32_t number);
     [[nodiscard]] std::int32_t number_of(CachePlace place) const {
-        return static_cast<std::int32_t>(place.replica * groups_ + place.group);
+        return static_cast<std::int32_t>(setup_.groups_before(place.replica) + place.group);
     }
 
-    std::int64_t groups_;              ///< of attention data parallelism, of a replica
+    ServingSetup const& setup_;
     std::vector<std::int64_t> turns_;  ///< caches that each replica was sent
     ServiceModel const& service_;
     Fleet& fleet_;

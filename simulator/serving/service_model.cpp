@@ -1,5 +1,9 @@
 #include "simulator/serving/service_model.hpp"
 
+#include "core/error.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sextant {
@@ -12,10 +16,49 @@ Sourced<BytesPerSecond> host_link(AcceleratorProfile const& accelerator) {
 ModelledService::ModelledService(IterationModel const& model, std::optional<AdapterCost> adapters)
     : model_(model), adapters_(adapters), host_link_(host_link(model.what().cluster.accelerator).value) {}
 
+namespace {
+
+ReplicaRanks ranks_of(ServingPlan const& plan) {
+    return {.tp = plan.tp, .groups = plan.attention_dp, .stages = plan.pp};
+}
+
+/// Parts of a cache that ranks of one stage may have: key-value heads, the fewer of both kinds of layers; a latent is
+/// one.
+std::int64_t cache_parts(ModelSpec const& model) {
+    std::int64_t parts = model.attention.kv_heads;
+    for (bool const sliding : {false, true}) {
+        AttentionSpec const& a = model.attention_of({.sliding = sliding});
+        parts = std::min(parts, a.latent ? 1 : a.kv_heads);
+    }
+    return parts;
+}
+
+}  // namespace
+
+std::optional<std::string> handover_fault(ServingCase const& prompts, ServingCase const& decodes) {
+    if (prompts.plan.cache != decodes.plan.cache)
+        return fmt::format("--kv-cache: {} of the replicas for prompts is not the {} of those that decode",
+                           name_of(prompts.plan.cache), name_of(decodes.plan.cache));
+    if (decodes.model.recurrent && prompts.plan.tp != decodes.plan.tp)
+        return fmt::format(
+            "--tp: states of recurrent layers come cut over {} ranks, and those that decode have {}: engines do not "
+            "put them together anew (--prefill-tp {})",
+            prompts.plan.tp, decodes.plan.tp, decodes.plan.tp);
+    return {};
+}
+
 void ModelledService::connect(std::int64_t replicas) {
-    ServingPlan const& plan = model_.what().plan;
-    network_.emplace(model_.what().cluster, ReplicaRanks{.tp = plan.tp, .groups = plan.attention_dp, .stages = plan.pp},
-                     replicas);
+    network_.emplace(model_.what().cluster, ranks_of(model_.what().plan), replicas);
+}
+
+void ModelledService::connect(ModelledService const& prompts, std::int64_t prefill_replicas,
+                              std::int64_t decode_replicas) {
+    if (auto const fault = handover_fault(prompts.model_.what(), model_.what())) throw InputError("{}", *fault);
+    prompts_ = &prompts;
+    network_.emplace(model_.what().cluster,
+                     CacheSide{.ranks = ranks_of(prompts.model_.what().plan), .replicas = prefill_replicas},
+                     CacheSide{.ranks = ranks_of(model_.what().plan), .replicas = decode_replicas},
+                     cache_parts(model_.what().model));
 }
 
 ServiceModel::Times ModelledService::iteration(IterationLoad const& load) const {

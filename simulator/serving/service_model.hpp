@@ -5,6 +5,7 @@
 #include "simulator/serving/cache_network.hpp"
 
 #include <optional>
+#include <string>
 
 namespace sextant {
 
@@ -25,6 +26,8 @@ public:
     [[nodiscard]] virtual Seconds prefill_attention(double past, double tokens) const = 0;
     /// Between arrival and the queue of the scheduler.
     [[nodiscard]] virtual Seconds before_queue(double prompt_tokens) const = 0;
+    /// Of replicas that process prompts only, where these are others than those that decode.
+    [[nodiscard]] virtual ServiceModel const& of_prompts() const { return *this; }
     /// Of the cache of so many tokens from a group of one replica to one of another.
     [[nodiscard]] virtual CacheTransfer transfer(double tokens, CachePlace from, CachePlace to) const = 0;
     /// That transfers share.
@@ -41,6 +44,11 @@ public:
 /// protocol, assumed) where that has none.
 Sourced<BytesPerSecond> host_link(AcceleratorProfile const& accelerator);
 
+/// Why replicas cut in one way cannot go on with the caches of others, beginning with the option; nothing where they
+/// can. Formats of the cache are the same in every engine. Source of the states: vLLM,
+/// docs/features/nixl_connector_compatibility.md.
+std::optional<std::string> handover_fault(ServingCase const& prompts, ServingCase const& decodes);
+
 /// By `IterationModel`.
 class ModelledService : public ServiceModel {
 public:
@@ -52,7 +60,8 @@ public:
         return model_.prefill_attention(past, tokens);
     }
     [[nodiscard]] Seconds before_queue(double prompt_tokens) const override;
-    /// Every rank of the group sends its part to its counterpart, all at once, as one message.
+    [[nodiscard]] ServiceModel const& of_prompts() const override { return prompts_ == nullptr ? *this : *prompts_; }
+    /// Every rank of the receiving group gets what it keeps of the sequence, all at once (`CacheNetwork`).
     /// @pre `connect` was called
     [[nodiscard]] CacheTransfer transfer(double tokens, CachePlace from, CachePlace to) const override {
         return network_->transfer(from, to, cache_of(tokens));
@@ -62,6 +71,9 @@ public:
     }
     /// Places so many replicas on the cluster. @throws InputError when they do not fit it.
     void connect(std::int64_t replicas);
+    /// So many that process prompts as `prompts` says, which must outlive this, and so many of this one that decode.
+    /// @throws InputError when they do not fit the cluster, or a cache of the ones is none of the others.
+    void connect(ModelledService const& prompts, std::int64_t prefill_replicas, std::int64_t decode_replicas);
     /// Every rank copies its part over its own link to the host, all at once.
     [[nodiscard]] Seconds host_copy(double tokens) const override { return cache_of(tokens) / host_link_; }
     [[nodiscard]] Seconds adapter_load() const override;
@@ -77,6 +89,7 @@ private:
     std::optional<AdapterCost> adapters_;
     BytesPerSecond host_link_;
     std::optional<CacheNetwork> network_;
+    ModelledService const* prompts_ = nullptr;
 };
 
 }  // namespace sextant

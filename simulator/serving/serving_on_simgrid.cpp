@@ -56,20 +56,21 @@ private:
 std::vector<CacheRoute> routes_of(ServingSetup const& setup, ServiceModel const& service) {
     std::vector<CacheRoute> routes;
     if (setup.prefill_replicas == 0 || setup.network == NetworkMode::ideal) return routes;
-    std::int64_t const groups = setup.limits.groups;
-    std::int64_t const senders = setup.prefill_replicas * groups;
-    std::int64_t const places = setup.replicas * groups;
-    std::int64_t const count = senders * (places - senders);
+    std::int64_t const from_groups = setup.limits_for_prompts().groups;
+    std::int64_t const to_groups = setup.limits.groups;
+    std::int64_t const senders = setup.groups_before(setup.prefill_replicas);
+    std::int64_t const receivers = setup.groups_before(setup.replicas) - senders;
+    std::int64_t const count = senders * receivers;
     if (count > most_routes)
         throw InputError("--prefill-replicas: {} ways from {} {} to {} are too many for SimGrid ({} at most)", count,
-                         senders, groups > 1 ? "groups" : "replicas", places - senders, most_routes);
+                         senders, from_groups > 1 || to_groups > 1 ? "groups" : "replicas", receivers, most_routes);
     for (std::int64_t from = 0; from < senders; ++from)
-        for (std::int64_t to = senders; to < places; ++to)
-            if (CacheTransfer const way =
-                    service.transfer(1, {from / groups, from % groups}, {to / groups, to % groups});
+        for (std::int64_t to = 0; to < receivers; ++to)
+            if (CacheTransfer const way = service.transfer(1, {from / from_groups, from % from_groups},
+                                                           {setup.prefill_replicas + to / to_groups, to % to_groups});
                 !way.links.empty())
                 routes.push_back(
-                    {static_cast<std::int32_t>(from), static_cast<std::int32_t>(to), way.disjoint_flows()});
+                    {static_cast<std::int32_t>(from), static_cast<std::int32_t>(senders + to), way.disjoint_flows()});
     return routes;
 }
 

@@ -84,6 +84,7 @@ ServingTotals operator-(ServingTotals const& a, ServingTotals const& b) {
             .waiting = a.waiting - b.waiting,
             .running = a.running - b.running,
             .blocks = a.blocks - b.blocks,
+            .room = a.room - b.room,
             .arrived = a.arrived - b.arrived,
             .finished = a.finished - b.finished,
             .finished_tokens = a.finished_tokens - b.finished_tokens,

@@ -40,6 +40,7 @@ struct ServingTotals {
     double waiting = 0;    ///< in queues of replicas, requests x seconds
     double running = 0;
     double blocks = 0;  ///< in use, blocks x seconds
+    double room = 0;    ///< of the replicas that serve, blocks x seconds
     std::int64_t arrived = 0;
     std::int64_t finished = 0;
     std::int64_t finished_tokens = 0;  ///< outputs of these

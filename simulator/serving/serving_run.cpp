@@ -67,6 +67,7 @@ void ServingRun::pass_time(Seconds now) {
     totals_.waiting += span * static_cast<double>(fleet_.waiting());
     totals_.running += span * static_cast<double>(fleet_.running());
     totals_.blocks += span * static_cast<double>(fleet_.blocks());
+    totals_.room += span * static_cast<double>(fleet_.room());
     totals_.up += span * static_cast<double>(fleet_.serving());
     totals_.down += span * static_cast<double>(fleet_.down());
     totals_.held += span * static_cast<double>(fleet_.held());
@@ -165,9 +166,7 @@ ServingTotals ServingRun::snapshot() const {
 }
 
 double ServingRun::cache_use() const {
-    std::int64_t const serving = fleet_.serving();
-    if (serving == 0) return 0;
-    return static_cast<double>(fleet_.blocks()) / static_cast<double>(setup_.limits.all_blocks() * serving);
+    return fleet_.room() > 0 ? static_cast<double>(fleet_.blocks()) / static_cast<double>(fleet_.room()) : 0;
 }
 
 ServingTotals const* ServingRun::filled(ServingOutcome const& out) const {

@@ -13,6 +13,15 @@ bool LatencyObjective::met_by(FinishedRequest const& request) const {
 
 namespace {
 
+void check_limits(ReplicaLimits const& limits) {
+    if (limits.max_batch < 1) throw InputError("--max-batch: {} (at least 1)", limits.max_batch);
+    std::int64_t const batch = (limits.max_batch + limits.groups - 1) / limits.groups;
+    if (limits.max_batched_tokens < batch * (1 + limits.speculation.tokens))
+        throw InputError("--max-batched-tokens: {} are fewer than the {} sequences of a batch take ({} each)",
+                         limits.max_batched_tokens, batch, 1 + limits.speculation.tokens);
+    if (limits.blocks < 1) throw InputError("the cache of a replica holds no block");
+}
+
 void check_changes(ServingSetup const& setup) {
     Autoscale const& scale = setup.autoscale;
     if (scale.on() && (scale.least < 1 || scale.least > scale.most || scale.most != setup.replicas))
@@ -41,14 +50,20 @@ void check_changes(ServingSetup const& setup) {
 
 }  // namespace
 
+std::int64_t ServingSetup::groups_before(std::int64_t replica) const {
+    std::int64_t const for_prompts = std::min(replica, prefill_replicas);
+    return for_prompts * limits_for_prompts().groups + (replica - for_prompts) * limits.groups;
+}
+
 void check_serving_setup(ServingSetup const& setup) {
     ReplicaLimits const& limits = setup.limits;
     if (setup.prefill_replicas < 0 || (setup.prefill_replicas > 0 && setup.prefill_replicas >= setup.replicas))
         throw InputError("--prefill-replicas: {} of {} replicas (at least one has to decode)", setup.prefill_replicas,
                          setup.replicas);
+    if (setup.prefill_limits && setup.prefill_replicas == 0)
+        throw InputError("--prefill-replicas: none, but they have limits of their own");
     if (setup.replicas < 1 || setup.replicas > 65536)
         throw InputError("--replicas: {} is out of range (1 to 65536)", setup.replicas);
-    if (limits.max_batch < 1) throw InputError("--max-batch: {} (at least 1)", limits.max_batch);
     Speculation const& speculation = limits.speculation;
     if (speculation.tokens < 0 || speculation.tokens > 64)
         throw InputError("--speculate: {} is out of range (0 to 64 tokens)", speculation.tokens);
@@ -56,11 +71,8 @@ void check_serving_setup(ServingSetup const& setup) {
         throw InputError("--acceptance: {} is out of range (0 to 1)", speculation.acceptance);
     if (!(speculation.draft_share >= 0 && speculation.draft_share <= 10))
         throw InputError("--draft-cost: {} is out of range (0 to 10 decode iterations)", speculation.draft_share);
-    std::int64_t const batch = (limits.max_batch + limits.groups - 1) / limits.groups;
-    if (limits.max_batched_tokens < batch * (1 + speculation.tokens))
-        throw InputError("--max-batched-tokens: {} are fewer than the {} sequences of a batch take ({} each)",
-                         limits.max_batched_tokens, batch, 1 + speculation.tokens);
-    if (limits.blocks < 1) throw InputError("the cache of a replica holds no block");
+    check_limits(limits);
+    check_limits(setup.limits_for_prompts());
     check_changes(setup);
     if (!(setup.warmup_share >= 0 && setup.warmup_share <= 0.9))
         throw InputError("--warmup: {} is out of range (0 to 0.9 of the requests)", setup.warmup_share);

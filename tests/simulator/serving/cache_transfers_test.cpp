@@ -183,6 +183,86 @@ TEST_CASE("caches: the ranks of a group send, whatever the groups beside it") {
     }
 }
 
+TEST_CASE("caches: between replicas that are cut alike the ways are those of one kind of replicas") {
+    ClusterSpec const cluster = find_cluster("h100-sxm", "test");
+    Bytes const bytes = 0.3 * GB;
+    for (ReplicaRanks const ranks :
+         {ReplicaRanks{.tp = 4}, ReplicaRanks{.tp = 2, .groups = 4, .stages = 2}, ReplicaRanks{.tp = 3, .stages = 3}})
+        for (std::int64_t const parts : {std::int64_t{1}, ranks.tp, 4 * ranks.tp}) {
+            CAPTURE(ranks.tp, parts);
+            CacheNetwork const one(cluster, ranks, 5);
+            CacheNetwork const two(cluster, {.ranks = ranks, .replicas = 2}, {.ranks = ranks, .replicas = 3}, parts);
+            for (std::int64_t to = 2; to < 5; ++to) {
+                CacheTransfer const a = one.transfer({1, ranks.groups - 1}, {to}, bytes);
+                CacheTransfer const b = two.transfer({1, ranks.groups - 1}, {to}, bytes);
+                CHECK(a.links == b.links);
+                CHECK(a.ends == b.ends);
+                CHECK(a.rate == b.rate);
+                CHECK(a.bytes == b.bytes);
+                CHECK(a.latency == b.latency);
+            }
+        }
+}
+
+TEST_CASE("caches: a narrower side's links bound what goes between replicas that are cut differently") {
+    ClusterSpec const cluster = find_cluster("h100-sxm", "test");
+    Bytes const bytes = 0.3 * GB;
+    /// One replica for prompts and one that decodes, on nodes of their own.
+    auto const sent = [&](ReplicaRanks prompts, ReplicaRanks decodes, std::int64_t parts) {
+        CacheNetwork const network(cluster, {.ranks = prompts, .replicas = 8 / prompts.count()},
+                                   {.ranks = decodes, .replicas = 1}, parts);
+        return network.transfer({0}, {8 / prompts.count()}, bytes);
+    };
+    auto const wire = [](CacheTransfer const& t) { return (t.alone() - t.latency).base(); };
+    CacheTransfer const alike = sent({.tp = 4}, {.tp = 4}, 8);
+    REQUIRE(alike.ends.size() == 4);
+    // Each of four ranks has two halves for eight, which keep half a head's bytes of four: what one gets is given.
+    CacheTransfer const wider = sent({.tp = 4}, {.tp = 8}, 8);
+    CHECK(wider.ends.size() == 8);
+    CHECK(wider.bytes == bytes);
+    CHECK(wire(wider) == Approx(2 * wire(alike)).epsilon(1e-6));
+    // Each of four ranks gets its bytes from two of eight: its own link is the narrow one.
+    CacheTransfer const narrower = sent({.tp = 8}, {.tp = 4}, 8);
+    CHECK(narrower.ends.size() == 8);
+    CHECK(narrower.bytes.base() == Approx(bytes.base() / 2));
+    CHECK(wire(narrower) == Approx(wire(alike)).epsilon(1e-6));
+    // A latent lies whole on every rank: one sends it to eight, or to the only one.
+    CHECK(wire(sent({.tp = 1}, {.tp = 8}, 1)) == Approx(8 * wire(alike)).epsilon(1e-6));
+    CHECK(wire(sent({.tp = 8}, {.tp = 1}, 1)) == Approx(wire(alike)).epsilon(1e-6));
+    CHECK(sent({.tp = 8}, {.tp = 1}, 1).ends.size() == 1);
+    // Four heads: of eight ranks two have each, and eight others get it from both.
+    CHECK(wire(sent({.tp = 8}, {.tp = 8}, 4)) == Approx(wire(alike)).epsilon(1e-6));
+    // Layers of two stages go to four and back.
+    CHECK(wire(sent({.stages = 2}, {.stages = 4}, 8)) == Approx(2 * wire(alike)).epsilon(1e-6));
+    CHECK(wire(sent({.stages = 4}, {.stages = 2}, 8)) == Approx(wire(alike)).epsilon(1e-6));
+}
+
+TEST_CASE("caches: every rank gets all that it keeps, from a rank of the sender, whatever the two cuts") {
+    auto const seed = GENERATE(range(0U, 40U));
+    std::mt19937_64 random(seed);
+    auto const one_of = [&](std::vector<std::int64_t> const& values) { return values[random() % values.size()]; };
+    auto const ranks = [&] {
+        return ReplicaRanks{.tp = one_of({1, 2, 4, 8}), .groups = one_of({1, 2, 3}), .stages = one_of({1, 2, 3, 5})};
+    };
+    CacheSide const prompts{.ranks = ranks(), .replicas = one_of({1, 2, 3})};
+    CacheSide const decodes{.ranks = ranks(), .replicas = one_of({1, 2, 3})};
+    std::int64_t const parts = one_of({1, 2, 8});
+    CAPTURE(seed, parts, prompts.ranks.tp, prompts.ranks.stages, decodes.ranks.tp, decodes.ranks.stages);
+    CacheNetwork const network(find_cluster("h100-sxm", "test"), prompts, decodes, parts);
+    CachePlace const from{prompts.replicas - 1, prompts.ranks.groups - 1};
+    CachePlace const to{prompts.replicas, decodes.ranks.groups - 1};
+    Bytes const bytes = 0.3 * GB;
+    CacheTransfer const out = network.transfer(from, to, bytes);
+    auto const receivers = static_cast<double>(decodes.ranks.tp * decodes.ranks.stages);
+    CHECK(static_cast<double>(out.ends.size()) * out.bytes.base() == Approx(receivers * bytes.base()));
+    // Never sooner than where each rank of the narrower side has a rank of its own.
+    CacheNetwork const best(find_cluster("h100-sxm", "test"), {.tp = 1}, 32);
+    Seconds const alone = best.transfer({0}, {16}, bytes).alone() - best.transfer({0}, {16}, bytes).latency;
+    bool const one_node = prompts.replicas * prompts.ranks.count() + decodes.ranks.count() <= 8;
+    if (!one_node && out.latency > best.transfer({0}, {1}, bytes).latency)
+        CHECK((out.alone() - out.latency).base() >= alone.base() * (1 - 1e-9));
+}
+
 TEST_CASE("caches: two senders of one receiver share its link, and no token is lost") {
     ServingSetup setup;
     setup.replicas = 3;

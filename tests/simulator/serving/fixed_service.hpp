@@ -15,6 +15,8 @@ public:
     }
     [[nodiscard]] Seconds prefill_attention(double, double) const override { return {}; }
     [[nodiscard]] Seconds before_queue(double) const override { return before_; }
+    [[nodiscard]] ServiceModel const& of_prompts() const override { return prompts == nullptr ? *this : *prompts; }
+    FixedService const* prompts = nullptr;  ///< those of replicas for prompts, if these are others
     [[nodiscard]] CacheTransfer transfer(double tokens, CachePlace from, CachePlace to) const override {
         if (fabric.empty()) return {.latency = tokens * transfer_token};
         auto const link = [](CachePlace place) { return static_cast<std::int32_t>(place.replica); };

@@ -243,6 +243,49 @@ TEST_CASE("serve on simgrid: caches of several pools meet on the uplinks of a fa
     CHECK((service.transfer(1, {0}, {11}).disjoint_flows().size() > 1) == (topology == ScaleOutTopology::fat_tree));
 }
 
+TEST_CASE("serve on simgrid: caches between replicas that are cut differently arrive as in the loop", "[INV-71]") {
+    ServingCase decodes;
+    decodes.model = find_model("llama-3.1-70b");
+    decodes.cluster = find_cluster("h100-sxm", "test");
+    decodes.engine = find_engine("vllm", "test");
+    decodes.plan.tp = 8;
+    ServingCase prompts = decodes;
+    prompts.plan.tp = 4;
+    prompts.plan.pp = 2;
+    IterationModel const model(decodes);
+    IterationModel const of_prompts(prompts);
+    ModelledService service(model);
+    ModelledService const sender(of_prompts);
+    service.connect(sender, 3, 2);
+    ServingSetup setup;
+    constexpr std::int64_t requests = cases(600, 200);
+    setup.limits = replica_limits(decodes, model.memory());
+    setup.prefill_limits = replica_limits(prompts, of_prompts.memory());
+    setup.replicas = 5;
+    setup.prefill_replicas = 3;
+    auto const run = [&](decltype(&simulate_serving) simulation) {
+        SyntheticSource source({.rate = 12,
+                                .prompt = length("lognormal:3000,1"),
+                                .output = length("uniform:5-60"),
+                                .requests = requests,
+                                .longest = 32768});
+        Result out;
+        ServingHooks hooks;
+        hooks.finished = [&](FinishedRequest const& request) { out.requests.push_back(request); };
+        out.outcome = simulation(setup, service, source, hooks);
+        return out;
+    };
+    Result const loop = run(simulate_serving);
+    Result const simgrid = run(simulate_serving_on_simgrid);
+    check_conserved(simgrid.outcome, requests);
+    REQUIRE(loop.requests.size() == simgrid.requests.size());
+    for (std::size_t i = 0; i < loop.requests.size(); ++i) {
+        REQUIRE(loop.requests[i].number == simgrid.requests[i].number);
+        REQUIRE(loop.requests[i].finished.base() == Approx(simgrid.requests[i].finished.base()).epsilon(1e-9));
+    }
+    CHECK(simgrid.outcome.whole.transfers > 0);
+}
+
 TEST_CASE("serve on simgrid: the same seed gives the same bytes") {
     Case const c = apart(3, 4);
     Result const once = run(c, Clock::simgrid);

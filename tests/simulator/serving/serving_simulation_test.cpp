@@ -433,6 +433,65 @@ std::vector<FinishedRequest> two_handed_over(ReplicaLimits const& limits, Second
 
 }  // namespace
 
+TEST_CASE("serve: replicas for prompts have their own times, limits, groups and cache") {
+    ServingSetup setup;
+    setup.limits = {.max_batch = 64, .groups = 2, .blocks = 500};
+    setup.prefill_limits = ReplicaLimits{.max_batch = 1, .groups = 3, .blocks = 70, .lanes = 2};
+    setup.replicas = 3;
+    setup.prefill_replicas = 1;
+    setup.concurrency = 12;
+    FixedService service(10 * ms);
+    FixedService const slow(100 * ms);
+    service.prompts = &slow;
+    SyntheticSource source({.process = ArrivalProcess::closed,
+                            .prompt = length("1000"),
+                            .output = length("11"),
+                            .requests = 300,
+                            .longest = 1100});
+    ServingOutcome const out = simulate_serving(setup, service, source);
+    check_conserved(out, 300);
+    CHECK(out.blocks_total == 3 * 70 + 2 * 2 * 500);
+    CHECK(out.whole.prefill_busy.base() == Approx(300 * 0.1));  // one prompt at a time
+    CHECK(out.tpot.mean.base() == Approx(0.01));
+    CHECK(out.whole.room == Approx(static_cast<double>(out.blocks_total) * out.whole.at.base()));
+    // A cache of 70 blocks holds one prompt until it is taken over: 20 ms later the next begins, in each of the groups.
+    setup.prefill_limits->blocks = 62;
+    CHECK_THROWS_AS(
+        [&] {
+            ServingSetup none = setup;
+            none.prefill_replicas = 0;
+            ListedSource few({{.arrival = 0 * s}});
+            return simulate_serving(none, service, few);
+        }(),
+        InputError);
+}
+
+TEST_CASE("serve: limits of replicas for prompts that are those of the others change nothing") {
+    auto const seed = GENERATE(range(1U, 7U));
+    ServingSetup setup;
+    setup.limits = {.max_batch = 8, .groups = 1 + seed % 3, .blocks = 100};
+    setup.replicas = 4;
+    setup.prefill_replicas = 2;
+    setup.concurrency = 40;
+    auto const run = [&] {
+        SyntheticSource source({.process = ArrivalProcess::closed,
+                                .prompt = length("lognormal:80,1"),
+                                .output = length("uniform:1-120"),
+                                .requests = 400,
+                                .seed = seed,
+                                .longest = 340});
+        FixedService service(10 * ms, 0.1 * ms);
+        return simulate_serving(setup, service, source);
+    };
+    ServingOutcome const once = run();
+    setup.prefill_limits = setup.limits;
+    ServingOutcome const again = run();
+    CHECK(once.e2e_sum == again.e2e_sum);
+    CHECK(once.whole.blocks == again.whole.blocks);
+    CHECK(once.whole.room == again.whole.room);
+    CHECK(once.ttft.p99 == again.ttft.p99);
+}
+
 TEST_CASE("serve: the first token waits for a place among the decodes") {
     auto const all = two_handed_over({.max_batch = 1, .blocks = 1000}, {});
     CHECK(all[0].ttft().base() == Approx(0.1));
