@@ -230,7 +230,7 @@ std::string serve_estimate_page(ServeEstimateReport const& r) {
             [](ServeRow const& row) { return row.estimate.saturated ? nullptr : &row.estimate.ttft; }));
     page.blocks.push_back(memory(r));
     page.blocks.push_back(table_of(r));
-    add_serving_grounds(page, what, r.assumptions);
+    add_serving_grounds(page, r.support, r.assumptions);
     return html_page(page);
 }
 

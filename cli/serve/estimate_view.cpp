@@ -131,7 +131,7 @@ std::string serve_estimate_text(ServeEstimateReport const& report) {
                 {"largest batch", fmt::format("{:g} requests of {:g} tokens", report.largest,
                                               report.request.prompt + report.request.output)},
                 {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)},
-                {"80 % of runs", serving_interval_text(what)}}) +
+                {"80 % of runs", serving_interval_text(report.support)}}) +
            "\n";
     if (std::string const line = quality_line(what.plan); !line.empty()) out += wrapped(line, "  ") + "\n";
     out += serve_estimate_table(report).text();

@@ -259,8 +259,7 @@ RequestShape checked_request(RequestShape request, ModelSpec const& model) {
     return request;
 }
 
-std::string serving_interval_text(ServingCase const& what) {
-    ServingSupport const support = serving_support(what);
+std::string serving_interval_text(ServingSupport const& support) {
     auto const range = [](EngineInterval const& interval) {
         return fmt::format("{:.2f} to {:.2f} times{}", interval.low, interval.high,
                            interval.rows > 0 ? fmt::format(" ({} rows)", interval.rows) : std::string(" (assumed)"));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cost_models/serving/steady_state.hpp"
+#include "planner/serving/serving_support.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -73,7 +74,7 @@ void check_context(ModelSpec const& model, double prompt, double output);
 RequestShape checked_request(RequestShape request, ModelSpec const& model);
 
 /// "TPOT 0.88 to 1.45 times (412 rows), TTFT 0.78 to 1.46 times (409 rows) what is predicted": 80 % intervals.
-std::string serving_interval_text(ServingCase const& what);
+std::string serving_interval_text(ServingSupport const& support);
 
 /// What the engine profile and the plan assume, and what no measurement supports, a sentence each.
 std::vector<std::string> serving_assumptions(ServingCase const& what);

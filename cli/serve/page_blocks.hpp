@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/page/page.hpp"
-#include "cost_models/serving/serving_case.hpp"
+#include "planner/serving/serving_support.hpp"
 
 #include <string>
 #include <vector>
@@ -9,6 +9,6 @@
 namespace sextant::cli {
 
 /// How far measured times lie from predicted ones with this engine, and what the page stands on.
-void add_serving_grounds(Page& page, ServingCase const& what, std::vector<std::string> const& assumptions);
+void add_serving_grounds(Page& page, ServingSupport const& support, std::vector<std::string> const& assumptions);
 
 }  // namespace sextant::cli

@@ -48,6 +48,8 @@ struct Options {
     std::vector<std::int64_t> tensor;  ///< none: those that are tried by themselves, as of the next two
     std::vector<std::int64_t> stages;
     std::vector<std::int64_t> groups;
+    bool apart = false;
+    std::vector<std::int64_t> prompt_tensor, prompt_stages, prompt_groups;
     std::vector<std::int64_t> batches, chunks;
     std::vector<std::string> weights;  ///< none: as the checkpoint is
     std::vector<std::string> caches;
@@ -183,6 +185,12 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     q.tensor = o.tensor;
     q.stages = o.stages;
     q.groups = o.groups;
+    q.apart = o.apart;
+    if (!o.apart && !(o.prompt_tensor.empty() && o.prompt_stages.empty() && o.prompt_groups.empty()))
+        throw InputError("--prefill-tp and its like: no replicas are for prompts alone (--disaggregated)");
+    q.prompt_tensor = o.prompt_tensor;
+    q.prompt_stages = o.prompt_stages;
+    q.prompt_groups = o.prompt_groups;
     q.batches = o.batches;
     if (!o.chunks.empty()) q.chunks = o.chunks;
     add_formats(q, stored.checkpoint, o);
@@ -228,7 +236,12 @@ std::vector<std::string> assumptions_of(ServePlanReport const& report, std::vect
     if (q.caches_origin == FormatOrigin::checkpoint) add("cache", name_of(q.caches.front()));
     if (!stored.empty())
         out.insert(out.begin(), stored + ", as the checkpoint is (--weights and --kv-cache allow others)");
-    out.emplace_back("prompts and answers are served by the same replicas (no disaggregated prefill)");
+    if (q.apart)
+        out.emplace_back(
+            "replicas for prompts lie beside each other and before those that decode; caches share the links with each "
+            "other only");
+    else
+        out.emplace_back("prompts and answers are served by the same replicas (--disaggregated tries others)");
     out.emplace_back(q.most_error
                          ? "errors of formats are of generated values under the usual scaling (sextant serve quality)"
                          : "what a format costs in accuracy is not weighed (--max-error, sextant serve quality)");
@@ -252,7 +265,7 @@ int run(Options const& o, CommandContext& context) {
     report.answer = plan_serving(q);
     report.assumptions = assumptions_of(report, notes);
     if (!report.answer.ranked.empty())
-        for (std::string& term : serving_support(q.case_of(report.answer.ranked.front())).terms)
+        for (std::string& term : support_of(q, report.answer.ranked.front()).terms)
             if (std::find(report.assumptions.begin(), report.assumptions.end(), term) == report.assumptions.end())
                 report.assumptions.push_back(std::move(term));
     switch (format) {
@@ -307,6 +320,19 @@ void add_options(CLI::App& app, Options& o) {
                    "attention groups that may be chosen (default: 1; of experts powers of two, likewise)")
         ->delimiter(',')
         ->option_text("N[,N...]");
+    app.add_flag(
+        "--disaggregated", o.apart,
+        "also deployments whose prompts have replicas of their own, cut in another way than those that decode");
+    app.add_option("--prefill-tp", o.prompt_tensor, "tp that these may have (default: as --tp)")
+        ->delimiter(',')
+        ->option_text("N[,N...]");
+    app.add_option("--prefill-pp", o.prompt_stages, "stages that these may have (default: as --pp)")
+        ->delimiter(',')
+        ->option_text("N[,N...]");
+    app.add_option("--prefill-attention-dp", o.prompt_groups,
+                   "attention groups that these may have (default: as --attention-dp)")
+        ->delimiter(',')
+        ->option_text("N[,N...]");
     app.add_option("--max-batch", o.batches,
                    "sequences that decode at a time in a replica, that may be chosen (default: 32, 128, 512 and 1024 "
                    "of each attention group)")
@@ -359,7 +385,9 @@ Subcommand describe_serve_plan(CLI::App& serve, CommandContext& context) {
         "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm,h200-sxm --rate 20 --ttft 2s --tpot 50ms\n"
         "  sextant serve plan --model llama-3.1-8b --cluster l40s,h100-sxm --users 5000 --prompt lognormal:800,1.2 "
         "--tpot 40ms\n"
-        "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm --trace requests.csv --ttft 1s --tpot 50ms\n");
+        "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm --trace requests.csv --ttft 1s --tpot 50ms\n"
+        "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm --rate 20 --ttft 2s --tpot 20ms "
+        "--disaggregated\n");
     return {.app = &app, .run = [o, &context] { return run(*o, context); }};
 }
 

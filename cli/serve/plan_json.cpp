@@ -26,9 +26,14 @@ Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
              {"simulated", c.trial.has_value()},         {"replicas", replicas},
              {"gpus", c.accelerators(replicas)},         {"least_replicas", c.least_replicas},
              {"rate_bound_requests_per_s", c.rate_bound}};
+    if (c.prompts)
+        out["prefill"] = {{"plan", plan_json(report.question, c.machine, c.prompts->plan)},
+                          {"replicas", c.prompts->replicas},
+                          {"gpus", c.prompts->replicas * c.prompts->plan.accelerators()},
+                          {"rate_bound_requests_per_s", c.prompts->rate_bound}};
     auto const error = format_error_of(report.question.errors, c.plan);
     out["error"] = error ? Json(*error) : Json(nullptr);
-    out["time_interval"] = Json::parse(support_json(serving_support(report.question.case_of(c))));
+    out["time_interval"] = Json::parse(support_json(support_of(report.question, c)));
     if (machine.usd_per_hour)
         out["usd_per_hour"] = *machine.usd_per_hour * static_cast<double>(c.accelerators(replicas));
     if (c.trial)

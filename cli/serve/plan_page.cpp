@@ -32,6 +32,7 @@ std::string short_words(ServePlanReport const& r, ServeCandidate const& c) {
     if (c.plan.attention_dp > 1) out += fmt::format(" dp{}", c.plan.attention_dp);
     if (differ(&ServingPlan::weights)) out += " " + c.plan.weights;
     if (differ(&ServingPlan::cache)) out += fmt::format(" cache {}", name_of(c.plan.cache));
+    if (c.prompts) out += fmt::format(", prompts {}", split_words(c.prompts->plan));
     return out + fmt::format(" batch {} chunk {}", c.plan.max_batch, c.plan.max_batched_tokens);
 }
 
@@ -67,8 +68,13 @@ void add_answer(Page& page, ServePlanReport const& r) {
     ServeCandidate const& best = r.answer.ranked.front();
     page.tone = Tone::good;
     std::int64_t const gpus = best.accelerators(best.replicas);
-    page.verdict = fmt::format("{} on {}: the objectives are kept with {}.", counted(best.replicas, "replica"),
-                               plan_words(r, best.machine, best.plan), counted(gpus, "GPU"));
+    std::string const for_prompts =
+        best.prompts ? fmt::format("{} for prompts ({}) and ", counted(best.prompts->replicas, "replica"),
+                                   split_words(best.prompts->plan))
+                     : std::string();
+    page.verdict =
+        fmt::format("{}{} on {}: the objectives are kept with {}.", for_prompts, counted(best.replicas, "replica"),
+                    plan_words(r, best.machine, best.plan), counted(gpus, "GPU"));
     if (std::string const tight = tight_words(r); !tight.empty()) {
         page.tone = Tone::warning;
         page.verdict += " " + tight;
@@ -122,7 +128,7 @@ Chart cost_chart(ServePlanReport const& r) {
     for (std::size_t i = 0; i < std::min(most, r.answer.ranked.size()); ++i) {
         ServeCandidate const& c = r.answer.ranked[i];
         double const cost = dollars ? hourly(r, c) : static_cast<double>(c.accelerators(replicas_of(c)));
-        bars.categories.push_back(fmt::format("{}: {} x {}", i + 1, replicas_of(c), short_words(r, c)));
+        bars.categories.push_back(fmt::format("{}: {} x {}", i + 1, replicas_text(c), short_words(r, c)));
         bars.series[0].values.push_back(c.trial ? cost : 0);
         bars.series[1].values.push_back(c.trial ? 0 : cost);
     }
@@ -173,6 +179,12 @@ PageTable table_of(ServePlanReport const& r) {
             return PageCell{(c.trial ? "" : ">= ") + text, value};
         };
         auto const gpus = static_cast<double>(c.accelerators(replicas));
+        auto const of_sides = [&](std::int64_t ServingPlan::*member) {
+            PageCell cell = count_cell(c.plan.*member);
+            if (c.prompts && c.prompts->plan.*member != c.plan.*member)
+                cell.text = fmt::format("{} + {}", c.prompts->plan.*member, c.plan.*member);
+            return cell;
+        };
         std::optional<ServeTrial> const& kept = c.trial ? c.trial : c.missed;
         auto const time = [&](Seconds ServeTrial::*member) {
             return c.trial ? number_cell("{:.4g}", ((*c.trial).*member).in(units::ms)) : PageCell{"-"};
@@ -180,15 +192,15 @@ PageTable table_of(ServePlanReport const& r) {
         table.rows.push_back({count_cell(static_cast<std::int64_t>(table.rows.size()) + 1),
                               {r.question.machines[c.machine].cluster.name},
                               bound(fmt::format("{}", c.accelerators(replicas)), gpus),
-                              bound(fmt::format("{}", replicas), static_cast<double>(replicas)),
-                              count_cell(c.plan.tp),
-                              count_cell(c.plan.pp),
-                              count_cell(c.plan.ep),
-                              count_cell(c.plan.attention_dp),
+                              bound(replicas_text(c), static_cast<double>(replicas)),
+                              of_sides(&ServingPlan::tp),
+                              of_sides(&ServingPlan::pp),
+                              of_sides(&ServingPlan::ep),
+                              of_sides(&ServingPlan::attention_dp),
                               {c.plan.weights},
                               {std::string(name_of(c.plan.cache))},
-                              count_cell(c.plan.max_batch),
-                              count_cell(c.plan.max_batched_tokens),
+                              of_sides(&ServingPlan::max_batch),
+                              of_sides(&ServingPlan::max_batched_tokens),
                               r.question.machines[c.machine].usd_per_hour
                                   ? bound(fmt::format("{:.2f}", hourly(r, c)), hourly(r, c))
                                   : PageCell{"-"},
@@ -225,7 +237,7 @@ std::string serve_plan_page(ServePlanReport const& r) {
     if (!r.answer.frontier.empty()) page.blocks.push_back(frontier(r));
     if (!r.answer.ranked.empty()) page.blocks.push_back(table_of(r));
     page.blocks.push_back(PageList{"The search", search_counts(r.answer)});
-    if (!r.answer.ranked.empty()) add_serving_grounds(page, q.case_of(r.answer.ranked.front()), r.assumptions);
+    if (!r.answer.ranked.empty()) add_serving_grounds(page, support_of(q, r.answer.ranked.front()), r.assumptions);
     return html_page(page);
 }
 

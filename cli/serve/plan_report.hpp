@@ -2,6 +2,7 @@
 
 #include "cli/view/table.hpp"
 #include "planner/serving/serve_plan.hpp"
+#include "planner/serving/serving_support.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -17,6 +18,20 @@ struct ServePlanReport {
     bool priced = false;
     std::vector<std::string> assumptions;
 };
+
+/// How far its predicted times may be off.
+ServingSupport support_of(ServeQuestion const& question, ServeCandidate const& candidate);
+
+/// What of a deployment is of replicas for prompts and of those that decode: "4 + 1", or of replicas that do both.
+/// @param value of a plan, as text
+template <class Value>
+std::string of_both(ServeCandidate const& candidate, Value const& value) {
+    std::string const here = value(candidate.plan);
+    return candidate.prompts ? value(candidate.prompts->plan) + " + " + here : here;
+}
+
+/// "3", of replicas for prompts and others "3 + 2".
+std::string replicas_text(ServeCandidate const& candidate);
 
 /// Where the requests come from, and how long they are: "poisson", or "2000 recorded in trace.csv".
 struct ServeLoadWords {

@@ -53,9 +53,10 @@ std::string why_not(ServePlanReport const& report) {
             latency_text(*a.best_tpot), *a.best_tpot / q.tpot);
     for (ServeCandidate const& c : a.ranked)
         if (c.missed) {
-            out += fmt::format("  Nearest: {} x {} {} keep {:.1f} %{}.\n", c.missed->replicas,
-                               q.machines[c.machine].cluster.name, split_words(c.plan), 100 * c.missed->kept,
-                               c.missed->overloaded ? " (overloaded)" : "");
+            out += fmt::format("  Nearest: {} x {} {}{} keep {:.1f} %{}.\n", c.missed->replicas,
+                               q.machines[c.machine].cluster.name, split_words(c.plan),
+                               c.prompts ? " behind replicas for prompts of " + split_words(c.prompts->plan) : "",
+                               100 * c.missed->kept, c.missed->overloaded ? " (overloaded)" : "");
             break;
         }
     return out;
@@ -117,6 +118,15 @@ std::string format_errors_text(ServeAnswer const& answer) {
 
 }  // namespace
 
+ServingSupport support_of(ServeQuestion const& q, ServeCandidate const& c) {
+    return c.prompts ? serving_support(q.case_of_prompts(c), q.case_of(c)) : serving_support(q.case_of(c));
+}
+
+std::string replicas_text(ServeCandidate const& c) {
+    std::int64_t const replicas = c.trial ? c.replicas : c.least_replicas;
+    return c.prompts ? fmt::format("{} + {}", c.prompts->replicas, replicas) : fmt::format("{}", replicas);
+}
+
 std::string no_deployment(ServePlanReport const& report) {
     if (auto const& least = report.answer.shortage)
         return fmt::format(
@@ -160,7 +170,7 @@ std::string tight_words(ServePlanReport const& report) {
     ServeQuestion const& q = report.question;
     if (!report.answer.found()) return {};
     ServeCandidate const& first = report.answer.ranked.front();
-    ServingSupport const support = serving_support(q.case_of(first));
+    ServingSupport const support = support_of(q, first);
     std::string out;
     auto const add = [&](char const* name, Seconds kept, EngineInterval const& interval, Seconds objective) {
         if (objective <= Seconds{} || interval.high * kept <= objective) return;
@@ -192,19 +202,23 @@ Table serve_plan_table(ServePlanReport const& report) {
         ServeMachine const& machine = report.question.machines[c.machine];
         std::int64_t const replicas = c.trial ? c.replicas : c.least_replicas;
         std::string const at_least = c.trial ? "" : ">= ";
-        table.add_row({fmt::format("{}", ++rank), machine.cluster.name,
-                       fmt::format("{}{}", at_least, c.accelerators(replicas)), fmt::format("{}{}", at_least, replicas),
-                       short_split(c.plan), c.plan.weights, std::string(name_of(c.plan.cache)),
-                       fmt::format("{}", c.plan.max_batch), fmt::format("{}", c.plan.max_batched_tokens),
-                       machine.usd_per_hour
-                           ? fmt::format("{}{:.2f}", at_least,
-                                         *machine.usd_per_hour * static_cast<double>(c.accelerators(replicas)))
-                           : "-",
-                       c.trial    ? fmt::format("{:.1f} %", 100 * c.trial->kept)
-                       : c.missed ? fmt::format("{:.1f} %", 100 * c.missed->kept)
+        table.add_row(
+            {fmt::format("{}", ++rank), machine.cluster.name, fmt::format("{}{}", at_least, c.accelerators(replicas)),
+             at_least + replicas_text(c), of_both(c, short_split),
+             c.prompts && c.prompts->plan.weights == c.plan.weights
+                 ? c.plan.weights
+                 : of_both(c, [](ServingPlan const& plan) { return plan.weights; }),
+             std::string(name_of(c.plan.cache)),
+             of_both(c, [](ServingPlan const& plan) { return fmt::format("{}", plan.max_batch); }),
+             of_both(c, [](ServingPlan const& plan) { return fmt::format("{}", plan.max_batched_tokens); }),
+             machine.usd_per_hour ? fmt::format("{}{:.2f}", at_least,
+                                                *machine.usd_per_hour * static_cast<double>(c.accelerators(replicas)))
                                   : "-",
-                       c.trial ? both(c.trial->ttft_p50, c.trial->ttft_p99) : "-",
-                       c.trial ? both(c.trial->tpot_p50, c.trial->tpot_p99) : "-"});
+             c.trial    ? fmt::format("{:.1f} %", 100 * c.trial->kept)
+             : c.missed ? fmt::format("{:.1f} %", 100 * c.missed->kept)
+                        : "-",
+             c.trial ? both(c.trial->ttft_p50, c.trial->ttft_p99) : "-",
+             c.trial ? both(c.trial->tpot_p50, c.trial->tpot_p99) : "-"});
     }
     return table;
 }
@@ -243,10 +257,12 @@ std::string serve_plan_text(ServePlanReport const& report) {
     if (!a.found()) out += why_not(report) + "\n";
     if (!a.ranked.empty()) out += serve_plan_table(report).text() + "\n";
     if (!a.ranked.empty())
-        out += wrapped(
-            fmt::format("80 % of measured runs of the first: {}", serving_interval_text(q.case_of(a.ranked.front()))),
-            "    ");
+        out += wrapped(fmt::format("80 % of measured runs of the first: {}",
+                                   serving_interval_text(support_of(q, a.ranked.front()))),
+                       "    ");
     if (std::string const tight = tight_words(report); !tight.empty()) out += wrapped(tight, "    ");
+    if (std::any_of(a.ranked.begin(), a.ranked.end(), [](ServeCandidate const& c) { return c.prompts.has_value(); }))
+        out += wrapped("A + B: replicas that process prompts only, and those that decode", "    ");
     for (std::string const& line : unlisted_machines(report))
         out += wrapped(line, "    ");
     out += format_errors_text(a);

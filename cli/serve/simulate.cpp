@@ -5,6 +5,7 @@
 #include "cli/progress.hpp"
 #include "cli/serve/misfit.hpp"
 #include "cli/serve/pages.hpp"
+#include "cli/serve/prefill_options.hpp"
 #include "cli/serve/simulate_options.hpp"
 #include "cli/serve/simulate_plots.hpp"
 #include "cli/serve/subcommand.hpp"
@@ -12,12 +13,14 @@
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/quantity_text.hpp"
+#include "planner/serving/apart_candidates.hpp"
 
 #include <fmt/format.h>
 #include <CLI/App.hpp>
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace sextant::cli {
 namespace {
@@ -31,6 +34,20 @@ void note_assumptions(ServeSimulateReport& report) {
         report.assumptions.emplace_back(
             "replicas fill the nodes in order, prompts first; caches go from rank to rank as one message, which meets "
             "other caches only");
+    if (report.setup.prefill_replicas > 0) {
+        ServingPlan const& decodes = report.what.plan;
+        ServingPlan const& prompts = report.prompts ? report.prompts->what.plan : decodes;
+        if (auto const fault = pipeline_fault(report.what.engine.name, prompts, decodes))
+            report.assumptions.push_back(fmt::format("{}: these are the figures of one that did", *fault));
+    }
+    if (report.prompts) {
+        for (std::string& words : serving_assumptions(report.prompts->what))
+            if (std::find(report.assumptions.begin(), report.assumptions.end(), words) == report.assumptions.end())
+                report.assumptions.push_back("replicas for prompts: " + std::move(words));
+        report.assumptions.emplace_back(
+            "a rank that receives gets each part that it keeps from one rank that has it, every message at once; the "
+            "first replica that decodes begins at a multiple of its size");
+    }
     if (!report.cold_start_words.empty()) report.assumptions.push_back(report.cold_start_words);
     if (report.setup.outages.mtbf > Seconds{})
         report.assumptions.emplace_back(
@@ -69,7 +86,16 @@ void simulate(ServeSimulateOptions const& o, CommandContext& context, ServeSimul
               RequestSource& source) {
     IterationModel const model(report.what);
     ModelledService service(model, report.adapter_cost);
-    if (report.setup.prefill_replicas > 0) service.connect(report.setup.replicas);
+    std::optional<IterationModel> prompt_model;
+    std::optional<ModelledService> prompts;
+    if (report.prompts) {
+        prompt_model.emplace(report.prompts->what);
+        prompts.emplace(*prompt_model, report.prompts->adapter_cost);
+        std::int64_t const senders = report.setup.prefill_replicas;
+        service.connect(*prompts, senders, report.setup.replicas - senders);
+    } else if (report.setup.prefill_replicas > 0) {
+        service.connect(report.setup.replicas);
+    }
     InterruptGuard const interrupt(context);
     ServingHooks hooks;
     hooks.stop = &interrupt.flag();
@@ -94,23 +120,22 @@ void simulate(ServeSimulateOptions const& o, CommandContext& context, ServeSimul
     }
 }
 
-/// Weights leave no cache.
-ServingMisfit misfit(ServeSimulateReport const& report) {
-    ServingMemory const& m = report.memory;
-    ServingMisfit out{.what = report.what,
+/// Weights leave no cache. @param whose "", or before what is lacking
+ServingMisfit misfit(ServingCase const& what, ServingMemory const& m, std::optional<AdapterCost> const& cost,
+                     std::int64_t slots, char const* whose) {
+    ServingMisfit out{.what = what,
                       .memory = m,
-                      .cache = static_cast<double>(report.what.plan.block_tokens) * m.cache_per_token,
+                      .cache = static_cast<double>(what.plan.block_tokens) * m.cache_per_token,
                       .reason = {}};
     std::string adapters;
-    if (report.adapter_cost) {
-        std::int64_t const slots = report.setup.limits.adapter_slots;
-        out.adapters = report.adapter_cost->bytes * slots;
+    if (cost) {
+        out.adapters = cost->bytes * slots;
         adapters = fmt::format(", {} for {} adapters", human(out.adapters), slots);
     }
     out.reason = fmt::format(
-        "{} for weights, {} for activations{} and {} of overhead leave no cache in the usable {} (larger --tp or --pp, "
-        "narrower --weights)",
-        human(m.weights), human(m.activations), adapters, human(m.overhead), human(m.usable));
+        "{}{} for weights, {} for activations{} and {} of overhead leave no cache in the usable {} (larger --tp or "
+        "--pp, narrower --weights)",
+        whose, human(m.weights), human(m.activations), adapters, human(m.overhead), human(m.usable));
     return out;
 }
 
@@ -119,11 +144,27 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
     ServeSimulateReport report;
     report.what = serving_case_from(o.serve);
     report.memory = serving_memory(report.what);
+    if (o.prefill.any()) {
+        if (!o.prefill_replicas)
+            throw InputError(
+                "--prefill-tp and its like: there are no replicas for prompts alone (--prefill-replicas N "
+                "--decode-replicas N)");
+        report.prompts = SimulatedReplica{.what = prefill_case_from(o.serve, o.prefill), .memory = {}};
+        report.prompts->memory = serving_memory(report.prompts->what);
+    }
     read_adapters(o, report);
     report.price = serving_price(o.serve, report.what);
     report.seed = o.seed;
     read_serve_simulate_setup(o, report);
-    if (!report.memory.fits()) return deliver_misfit(MisfitCommand::simulate, misfit(report), o.output, context);
+    std::int64_t const slots = report.setup.limits.adapter_slots;
+    if (!report.memory.fits())
+        return deliver_misfit(MisfitCommand::simulate,
+                              misfit(report.what, report.memory, report.adapter_cost, slots, ""), o.output, context);
+    if (report.prompts && !report.prompts->memory.fits())
+        return deliver_misfit(MisfitCommand::simulate,
+                              misfit(report.prompts->what, report.prompts->memory, report.prompts->adapter_cost, slots,
+                                     "of a replica for prompts, "),
+                              o.output, context);
     if (report.clock == ServingClock::simgrid) need_simgrid("--events simgrid");
     auto const source = simulated_requests(o, report);
     report.requests = source->count();
@@ -146,6 +187,12 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
 }
 
 }  // namespace
+
+std::int64_t ServeSimulateReport::accelerators() const {
+    std::int64_t const for_prompts = prompts ? setup.prefill_replicas : 0;
+    return (setup.replicas - for_prompts) * what.plan.accelerators() +
+           for_prompts * (prompts ? prompts->what.plan.accelerators() : 0);
+}
 
 double ServeSimulateReport::hit_rate() const {
     ReplicaCounters const& c = outcome.window.counters;
@@ -186,13 +233,11 @@ double ServeSimulateReport::replicas_held() const {
 }
 
 double ServeSimulateReport::output_tokens_per_s_per_gpu() const {
-    double const gpus = replicas_held() * static_cast<double>(what.plan.accelerators());
+    double const gpus = replicas_held() * accelerators_of_replica();
     return gpus > 0 ? output_tokens_per_s() / gpus : 0;
 }
 
-double ServeSimulateReport::gpu_hours() const {
-    return outcome.whole.held * static_cast<double>(what.plan.accelerators()) / 3600;
-}
+double ServeSimulateReport::gpu_hours() const { return outcome.whole.held * accelerators_of_replica() / 3600; }
 
 double ServeSimulateReport::availability() const {
     double const all = outcome.whole.up + outcome.whole.down;
@@ -204,8 +249,7 @@ double ServeSimulateReport::utilisation() const {
 }
 
 double ServeSimulateReport::mean_cache_use() const {
-    double const there = static_cast<double>(setup.limits.all_blocks()) * replicas_up();
-    return there > 0 ? per_second(outcome.window.blocks) / there : 0;
+    return outcome.window.room > 0 ? outcome.window.blocks / outcome.window.room : 0;
 }
 
 double ServeSimulateReport::tokens_per_step() const {
@@ -215,8 +259,7 @@ double ServeSimulateReport::tokens_per_step() const {
 
 std::optional<double> ServeSimulateReport::usd_per_million_output_tokens() const {
     if (!price || output_tokens_per_s() <= 0) return std::nullopt;
-    return *price * (static_cast<double>(what.plan.accelerators()) * replicas_held()) / (output_tokens_per_s() * 3600) *
-           1e6;
+    return *price * (accelerators_of_replica() * replicas_held()) / (output_tokens_per_s() * 3600) * 1e6;
 }
 
 Subcommand describe_serve_simulate(CLI::App& serve, CommandContext& context) {
@@ -237,6 +280,8 @@ Subcommand describe_serve_simulate(CLI::App& serve, CommandContext& context) {
         "--slo-tpot 50ms\n"
         "  sextant serve simulate -m llama-3.1-70b -c h100-sxm --tp 4 --rate 20 --prefill-replicas 3 --decode-replicas "
         "2\n"
+        "  sextant serve simulate -m llama-3.1-70b -c h100-sxm --tp 8 --prefill-tp 4 --rate 20 --prefill-replicas 4 "
+        "--decode-replicas 1\n"
         "  sextant serve simulate -m llama-3.1-70b -c h100-sxm --tp 4 --concurrency 8 --speculate 4 --acceptance 0.7 "
         "--draft-cost 0.08\n"
         "  sextant serve simulate -m llama-3.1-8b -c h100-sxm --trace requests.csv --requests out.csv --format json\n");

@@ -30,9 +30,8 @@ void add_throughput(ServeSimulateReport const& report, Pairs& pairs) {
         pairs.emplace_back(
             "cost",
             fmt::format("{:.4g} USD per million output tokens, {:.4g} USD/h for {} GPUs", *usd,
-                        *report.price * report.replicas_held() * static_cast<double>(report.what.plan.accelerators()),
-                        static_cast<std::int64_t>(
-                            report.replicas_held() * static_cast<double>(report.what.plan.accelerators()) + 0.5)));
+                        *report.price * report.replicas_held() * report.accelerators_of_replica(),
+                        static_cast<std::int64_t>(report.replicas_held() * report.accelerators_of_replica() + 0.5)));
 }
 
 std::string preemption_words(ServeSimulateReport const& report) {
@@ -69,14 +68,19 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
     ReplicaCounters const& c = o.window.counters;
     double const replicas = report.replicas_up();
     add_fleet(report, pairs);
-    pairs.emplace_back("batch",
-                       fmt::format("{:.4g} requests run in a replica, of {} at most",
-                                   report.per_second(o.window.running) / replicas, report.setup.limits.max_batch));
+    auto const of_prompts = [&](std::int64_t value) {
+        return report.setup.prefill_limits ? fmt::format(" ({} of one for prompts)", value) : std::string();
+    };
+    ReplicaLimits const& limits = report.setup.limits;
+    ReplicaLimits const& prompt_limits = report.setup.limits_for_prompts();
+    pairs.emplace_back("batch", fmt::format("{:.4g} requests run in a replica, of {} at most{}",
+                                            report.per_second(o.window.running) / replicas, limits.max_batch,
+                                            of_prompts(prompt_limits.max_batch)));
     pairs.emplace_back("queue", fmt::format("{:.3g} requests wait on average, {} at most, of all replicas",
                                             report.per_second(o.window.waiting), o.most_waiting));
-    pairs.emplace_back("KV cache", fmt::format("{} in use on average, {} at most, of {} tokens a replica",
+    pairs.emplace_back("KV cache", fmt::format("{} in use on average, {} at most, of {} tokens a replica{}",
                                                share_text(report.mean_cache_use()), share_text(o.most_cache_use),
-                                               report.setup.limits.cache_tokens()));
+                                               limits.cache_tokens(), of_prompts(prompt_limits.cache_tokens())));
     if (c.cached_tokens > 0)
         pairs.emplace_back("prefix cache", fmt::format("{} of the prompt tokens found", share_text(report.hit_rate())));
     if (Speculation const& guesses = report.setup.limits.speculation; guesses.tokens > 0)

@@ -28,8 +28,11 @@ std::int64_t whole_number(std::string_view text, char const* flag, std::string c
 Seconds cold_start(ServeSimulateOptions const& o, ServeSimulateReport& report) {
     if (!o.cold_start.empty()) return parse_quantity<Seconds>(o.cold_start, "--cold-start");
     StorageKind const& storage = find_storage(o.weights_from.empty() ? "local-nvme" : o.weights_from, "--weights-from");
-    std::int64_t const on_a_node = std::min(report.what.plan.accelerators(), report.what.cluster.domain_size);
-    Bytes const bytes = report.memory.weights * on_a_node;
+    auto const on_a_node = [](ServingCase const& what, ServingMemory const& memory) {
+        return memory.weights * std::min(what.plan.accelerators(), what.cluster.domain_size);
+    };
+    Bytes bytes = on_a_node(report.what, report.memory);
+    if (report.prompts) bytes = std::max(bytes, on_a_node(report.prompts->what, report.prompts->memory));
     Seconds const load = bytes / storage.read_per_node + storage.latency;
     report.cold_start_words =
         fmt::format("a cold start takes {}: {} of weights a node from {} at {} ({}), and {} for the engine (assumed)",

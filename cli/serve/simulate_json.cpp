@@ -15,39 +15,58 @@ Json spread_json(LatencySpread const& l) {
             {"p95_s", l.p95.base()}, {"p99_s", l.p99.base()},   {"largest_s", l.largest.base()}};
 }
 
-Json setup_json(ServeSimulateReport const& report) {
-    ServingPlan const& plan = report.what.plan;
-    ReplicaLimits const& limits = report.setup.limits;
-    return {{"replicas", report.setup.replicas},
-            {"prefill_replicas", report.setup.prefill_replicas},
-            {"gpus", report.accelerators()},
+/// Replicas for prompts that differ from those which decode.
+Json prefill_json(SimulatedReplica const& prompts, ReplicaLimits const& limits) {
+    ServingPlan const& plan = prompts.what.plan;
+    return {{"gpus_each", plan.accelerators()},
             {"tp", plan.tp},
             {"pp", plan.pp},
             {"ep", plan.ep},
             {"attention_dp", plan.attention_dp},
             {"weights", plan.weights},
             {"weights_origin", name_of(plan.weights_origin)},
-            {"kv_cache", name_of(plan.cache)},
-            {"kv_cache_origin", name_of(plan.cache_origin)},
-            {"engine", report.what.engine.name},
-            {"scheduler", limits.scheduler.name},
-            {"router", name_of(report.setup.router)},
             {"max_batch", limits.max_batch},
             {"max_batched_tokens", limits.max_batched_tokens},
-            {"block_tokens", limits.shape.block_tokens},
-            {"layer_groups", limits.shape.groups()},
-            {"state_blocks", limits.shape.state_blocks},
             {"blocks", limits.all_blocks()},
-            {"watermark_blocks", limits.watermark_blocks * limits.groups},
-            {"speculate", limits.speculation.tokens},
-            {"acceptance", limits.speculation.acceptance},
-            {"draft_cost", limits.speculation.draft_share},
-            {"prefix_caching", limits.prefix_caching == PrefixCaching::on},
-            {"preemption", name_of(limits.preemption)},
-            {"host_cache_bytes", report.host_cache.base()},
-            {"adapters", report.adapters},
-            {"adapter_rank", report.adapter_rank},
-            {"adapter_slots", limits.adapter_slots}};
+            {"cache_tokens", limits.cache_tokens()},
+            {"weights_bytes", prompts.memory.weights.base()}};
+}
+
+Json setup_json(ServeSimulateReport const& report) {
+    ServingPlan const& plan = report.what.plan;
+    ReplicaLimits const& limits = report.setup.limits;
+    Json out{{"replicas", report.setup.replicas},
+             {"prefill_replicas", report.setup.prefill_replicas},
+             {"gpus", report.accelerators()},
+             {"tp", plan.tp},
+             {"pp", plan.pp},
+             {"ep", plan.ep},
+             {"attention_dp", plan.attention_dp},
+             {"weights", plan.weights},
+             {"weights_origin", name_of(plan.weights_origin)},
+             {"kv_cache", name_of(plan.cache)},
+             {"kv_cache_origin", name_of(plan.cache_origin)},
+             {"engine", report.what.engine.name},
+             {"scheduler", limits.scheduler.name},
+             {"router", name_of(report.setup.router)},
+             {"max_batch", limits.max_batch},
+             {"max_batched_tokens", limits.max_batched_tokens},
+             {"block_tokens", limits.shape.block_tokens},
+             {"layer_groups", limits.shape.groups()},
+             {"state_blocks", limits.shape.state_blocks},
+             {"blocks", limits.all_blocks()},
+             {"watermark_blocks", limits.watermark_blocks * limits.groups},
+             {"speculate", limits.speculation.tokens},
+             {"acceptance", limits.speculation.acceptance},
+             {"draft_cost", limits.speculation.draft_share},
+             {"prefix_caching", limits.prefix_caching == PrefixCaching::on},
+             {"preemption", name_of(limits.preemption)},
+             {"host_cache_bytes", report.host_cache.base()},
+             {"adapters", report.adapters},
+             {"adapter_rank", report.adapter_rank},
+             {"adapter_slots", limits.adapter_slots}};
+    if (report.prompts) out["prefill"] = prefill_json(*report.prompts, report.setup.limits_for_prompts());
+    return out;
 }
 
 Json objective_json(LatencyObjective const& objective) {
@@ -212,7 +231,7 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["iterations"] = o.window.counters.iterations;
     json["output_tokens"] = o.whole.counters.tokens_out;
     json["series"] = series_json(o);
-    json["time_interval"] = Json::parse(support_json(serving_support(report.what)));
+    json["time_interval"] = Json::parse(support_json(report.support()));
     json["assumptions"] = report.assumptions;
     return json_text(json, 2) + "\n";
 }

@@ -166,6 +166,7 @@ std::unique_ptr<RequestSource> synthetic_source(ServeSimulateOptions const& o, S
 
 std::int64_t longest_request(ServeSimulateReport const& report) {
     double longest = report.memory.longest();
+    if (report.prompts) longest = std::min(longest, report.prompts->memory.longest());
     if (report.what.model.max_positions > 0)
         longest = std::min(longest, static_cast<double>(report.what.model.max_positions));
     return static_cast<std::int64_t>(std::min(longest, 1e9));

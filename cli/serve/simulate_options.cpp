@@ -42,6 +42,7 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
         ->option_text("N");
     app.add_option("--decode-replicas", o.decode_replicas, "replicas that get their caches and decode")
         ->option_text("N");
+    add_prefill_options(app, o.prefill);
     app.add_option("--network", o.network,
                    "of these caches: fair (default; transfers share links, max-min) or ideal (each as if alone)")
         ->option_text("fair|ideal");

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/output.hpp"
-#include "cli/serve/options.hpp"
+#include "cli/serve/prefill_options.hpp"
 #include "cli/serve/simulate_report.hpp"
 #include "simulator/serving/request_source.hpp"
 
@@ -16,6 +16,7 @@ namespace sextant::cli {
 /// What the command line of `serve simulate` says.
 struct ServeSimulateOptions {
     ServeOptions serve;
+    PrefillOptions prefill;
     std::optional<std::int64_t> replicas, prefill_replicas, decode_replicas;
     std::string router = "least-loaded";
     std::string network;

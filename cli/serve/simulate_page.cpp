@@ -163,9 +163,8 @@ PagePairs state(ServeSimulateReport const& r) {
 std::string serve_simulate_page(ServeSimulateReport const& r) {
     Page page{.command = "sextant serve simulate",
               .title = fmt::format("{} on {} x {}", named(r.what.model), r.accelerators(), r.what.cluster.name),
-              .lines = {fmt::format("{} replica{} of {} ({}), {} scheduler, {} router", r.setup.replicas,
-                                    r.setup.replicas == 1 ? "" : "s", r.what.plan.accelerators(),
-                                    serving_plan_text(r.what), r.setup.limits.scheduler.name, name_of(r.setup.router)),
+              .lines = {fmt::format("{}, {} scheduler, {} router", replicas_words(r), r.setup.limits.scheduler.name,
+                                    name_of(r.setup.router)),
                         fmt::format("{}; prompts {}, outputs {}; {} requests, seed {}", r.load, r.prompt, r.output,
                                     r.requests, r.seed)}};
     if (r.setup.objective.any()) page.lines.push_back("objectives: " + objective_words(r.setup.objective));
@@ -180,7 +179,7 @@ std::string serve_simulate_page(ServeSimulateReport const& r) {
                                     {{"in use", [](ServingSample const& s) { return 100 * s.cache_use; }}}));
     if (r.has_latencies()) page.blocks.push_back(latency_table(r));
     page.blocks.push_back(state(r));
-    add_serving_grounds(page, r.what, r.assumptions);
+    add_serving_grounds(page, r.support(), r.assumptions);
     return html_page(page);
 }
 

@@ -31,7 +31,7 @@ std::vector<Span> spans(ServeSimulateReport const& report) {
                        .tokens_per_s = static_cast<double>(sample.tokens_out - before.tokens_out) / span,
                        .busy = std::min(1.0, (sample.busy - before.busy).base() / span / serving),
                        .usd_per_hour = report.price.value_or(0) *
-                                       static_cast<double>(sample.held * report.what.plan.accelerators())});
+                                       (static_cast<double>(sample.held) * report.accelerators_of_replica())});
         before = sample;
     }
     return out;

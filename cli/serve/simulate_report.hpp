@@ -4,6 +4,7 @@
 #include "cli/view/table.hpp"
 #include "cost_models/serving/adapter_cost.hpp"
 #include "cost_models/serving/serving_memory.hpp"
+#include "planner/serving/serving_support.hpp"
 #include "simulator/serving/serving_on_simgrid.hpp"
 
 #include <iosfwd>
@@ -12,10 +13,18 @@
 
 namespace sextant::cli {
 
+/// Replicas of one kind.
+struct SimulatedReplica {
+    ServingCase what;
+    ServingMemory memory;  ///< without resident adapters
+    std::optional<AdapterCost> adapter_cost{};
+};
+
 /// The answer of `sextant serve simulate`.
 struct ServeSimulateReport {
     ServingCase what;
     ServingMemory memory;
+    std::optional<SimulatedReplica> prompts{};  ///< where these have replicas that differ from those which decode
     ServingSetup setup;
     ServingClock clock = ServingClock::loop;
     std::string load;    ///< "poisson arrivals, 20 requests/s"
@@ -34,7 +43,14 @@ struct ServeSimulateReport {
     std::vector<std::string> tenants;
     std::vector<std::string> assumptions;
 
-    [[nodiscard]] std::int64_t accelerators() const { return what.plan.accelerators() * setup.replicas; }
+    [[nodiscard]] std::int64_t accelerators() const;
+    /// Mean: of replicas for prompts and those that decode all are held at all times.
+    [[nodiscard]] double accelerators_of_replica() const {
+        return static_cast<double>(accelerators()) / static_cast<double>(setup.replicas);
+    }
+    [[nodiscard]] ServingSupport support() const {
+        return prompts ? serving_support(prompts->what, what) : serving_support(what);
+    }
     /// Mean over the window: latencies mean nothing when overloaded, throughput does.
     [[nodiscard]] double per_second(double total) const {
         return outcome.window.at > Seconds{} ? total / outcome.window.at.base() : 0;
@@ -72,6 +88,9 @@ struct ServeSimulateReport {
 };
 
 std::string_view name_of(SteadyState state);
+
+/// "3 replicas of 8 (tp 8, ...)", or those for prompts and those that decode.
+std::string replicas_words(ServeSimulateReport const& report);
 
 /// "12 requests/s arrive and 9.8 are served"; that the latter was not measured, where it was not. @pre overloaded
 std::string overload_rates(ServeSimulateReport const& report);

@@ -41,6 +41,26 @@ void read_preemption(ServeSimulateOptions const& o, ServeSimulateReport& report)
         static_cast<std::int64_t>(tokens / static_cast<double>(limits.shape.block_tokens)) * limits.shape.groups();
 }
 
+/// Those of replicas for prompts that differ: what decodes are held to of their batch and cache is their own.
+ReplicaLimits prompt_limits(ServeSimulateOptions const& o, ServeSimulateReport const& report) {
+    ReplicaLimits const& decodes = report.setup.limits;
+    ReplicaLimits limits = replica_limits(report.prompts->what, report.prompts->memory);
+    limits.adapter_slots = decodes.adapter_slots;
+    limits.scheduler = decodes.scheduler;
+    limits.prefix_caching = decodes.prefix_caching;
+    limits.speculation = decodes.speculation;
+    limits.shape.state_blocks *= states_of_request(report.prompts->what, std::max<std::int64_t>(0, o.speculate));
+    if (limits.admission == Admission::prompt)
+        limits.watermark_blocks = static_cast<std::int64_t>(o.watermark * static_cast<double>(limits.blocks));
+    return limits;
+}
+
+void take_adapters(ServingMemory& memory, AdapterCost const& cost, std::int64_t slots, std::int64_t block_tokens) {
+    auto const block = static_cast<double>(block_tokens);
+    memory.cache -= cost.bytes * slots;
+    memory.cache_tokens = block * std::floor(std::max(0.0, memory.cache / (memory.cache_per_token * block)));
+}
+
 }  // namespace
 
 void read_adapters(ServeSimulateOptions const& o, ServeSimulateReport& report) {
@@ -55,10 +75,12 @@ void read_adapters(ServeSimulateOptions const& o, ServeSimulateReport& report) {
     report.adapters = o.adapters;
     report.adapter_cost = adapter_cost(report.what, report.adapter_rank);
     report.setup.limits.adapter_slots = o.adapters > 0 ? std::min(slots, o.adapters) : slots;
-    ServingMemory& memory = report.memory;
-    double const block = static_cast<double>(report.what.plan.block_tokens);
-    memory.cache -= report.adapter_cost->bytes * report.setup.limits.adapter_slots;
-    memory.cache_tokens = block * std::floor(std::max(0.0, memory.cache / (memory.cache_per_token * block)));
+    std::int64_t const block_tokens = report.what.plan.block_tokens;
+    take_adapters(report.memory, *report.adapter_cost, report.setup.limits.adapter_slots, block_tokens);
+    if (!report.prompts) return;
+    report.prompts->adapter_cost = adapter_cost(report.prompts->what, report.adapter_rank);
+    take_adapters(report.prompts->memory, *report.prompts->adapter_cost, report.setup.limits.adapter_slots,
+                  block_tokens);
 }
 
 void check_option_range(double value, char const* flag, double least, double most) {
@@ -99,6 +121,7 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
                           .draft_share = o.draft_cost.value_or(0),
                           .seed = o.seed};
     limits.shape.state_blocks *= states_of_request(report.what, std::max<std::int64_t>(0, o.speculate));
+    if (report.prompts) setup.prefill_limits = prompt_limits(o, report);
     if (o.concurrency) {
         check_option_range(static_cast<double>(*o.concurrency), "--concurrency", 1, 1e7);
         setup.concurrency = *o.concurrency;

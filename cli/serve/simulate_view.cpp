@@ -83,14 +83,6 @@ std::string overload_words(ServeSimulateReport const& report) {
     return wrapped(words);
 }
 
-std::string replicas_words(ServingSetup const& setup) {
-    if (setup.prefill_replicas > 0)
-        return fmt::format("{} replicas for prompts and {} that decode,", setup.prefill_replicas,
-                           setup.replicas - setup.prefill_replicas);
-    if (setup.autoscale.on()) return fmt::format("{} to {} replicas", setup.autoscale.least, setup.autoscale.most);
-    return setup.replicas == 1 ? "a replica" : fmt::format("{} replicas", setup.replicas);
-}
-
 std::string settling_words(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
     std::string out;
@@ -112,6 +104,27 @@ std::string settling_words(ServeSimulateReport const& report) {
 }
 
 }  // namespace
+
+std::string replicas_words(ServeSimulateReport const& report) {
+    ServingSetup const& setup = report.setup;
+    auto const each = [](ServingCase const& what) {
+        return fmt::format("of {} ({})", what.plan.accelerators(), serving_plan_text(what));
+    };
+    auto const number = [](std::int64_t replicas) {
+        return replicas == 1 ? std::string("a replica") : fmt::format("{} replicas", replicas);
+    };
+    std::int64_t const decodes = setup.replicas - setup.prefill_replicas;
+    if (report.prompts)
+        return fmt::format("{} for prompts {} and {} {}", number(setup.prefill_replicas), each(report.prompts->what),
+                           decodes == 1 ? "one that decodes" : fmt::format("{} that decode", decodes),
+                           each(report.what));
+    if (setup.prefill_replicas > 0)
+        return fmt::format("{} replicas for prompts and {} that decode, {}", setup.prefill_replicas, decodes,
+                           each(report.what));
+    if (setup.autoscale.on())
+        return fmt::format("{} to {} replicas {}", setup.autoscale.least, setup.autoscale.most, each(report.what));
+    return fmt::format("{} {}", number(setup.replicas), each(report.what));
+}
 
 std::string_view name_of(SteadyState state) {
     switch (state) {
@@ -144,10 +157,9 @@ std::vector<NamedSpread> named_spreads(ServeSimulateReport const& report) {
 
 std::string serve_simulate_text(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
-    std::string out = wrapped(fmt::format("{} on {}: {} of {} ({}), {} scheduler, {} router", named(report.what.model),
-                                          report.what.cluster.name, replicas_words(report.setup),
-                                          report.what.plan.accelerators(), serving_plan_text(report.what),
-                                          report.setup.limits.scheduler.name, name_of(report.setup.router)));
+    std::string out =
+        wrapped(fmt::format("{} on {}: {}, {} scheduler, {} router", named(report.what.model), report.what.cluster.name,
+                            replicas_words(report), report.setup.limits.scheduler.name, name_of(report.setup.router)));
     out += wrapped(fmt::format("{}; prompts {}, outputs {}; {} requests, seed {}", report.load, report.prompt,
                                report.output, report.requests, report.seed));
     if (o.state == SteadyState::overloaded) out += "\n" + overload_words(report);
@@ -159,7 +171,7 @@ std::string serve_simulate_text(ServeSimulateReport const& report) {
         out += fmt::format("{} requests measured, after a warm-up of {:g} %\n", o.measured,
                            100 * report.setup.warmup_share);
         out += tenants_text(report);
-        out += wrapped(fmt::format("80 % of measured runs: {}", serving_interval_text(report.what)), "    ");
+        out += wrapped(fmt::format("80 % of measured runs: {}", serving_interval_text(report.support())), "    ");
     }
     if (!report.assumptions.empty()) out += "\nassumed\n";
     for (std::string const& assumption : report.assumptions)

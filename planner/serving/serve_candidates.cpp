@@ -5,10 +5,13 @@
 #include "cost_models/serving/memory_share.hpp"
 #include "planner/degrees.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace sextant {
@@ -101,10 +104,6 @@ void check_groups_of_engine(ServeQuestion const& q) {
     if (first) throw InputError("{}", *first);
 }
 
-}  // namespace
-
-namespace {
-
 /// Of one machine: those that the question names, as it runs them, or its own.
 std::vector<UsualWeights> weights_of(ServeQuestion const& q, ServeMachine const& machine) {
     if (q.weights.empty()) return {machine.weights};
@@ -112,6 +111,26 @@ std::vector<UsualWeights> weights_of(ServeQuestion const& q, ServeMachine const&
     for (std::string const& asked : q.weights)
         out.push_back(chosen_weights(asked, q.checkpoint, machine.cluster.accelerator, q.engine));
     return out;
+}
+
+}  // namespace
+
+namespace {
+
+/// Why the formats of a plan are not accurate enough, or nothing.
+std::string too_inaccurate(ServeQuestion const& q, ServingPlan const& plan) {
+    if (!q.most_error) return {};
+    auto const reason = [&](std::optional<FormatQuality> const& quality, std::string_view what) -> std::string {
+        if (!quality) return fmt::format("{}: its error was not measured", what);
+        if (quality->usual().worst <= *q.most_error) return {};
+        return fmt::format("{}: output error {:.2g} % above --max-error", what, 100 * quality->usual().worst);
+    };
+    std::string const weights =
+        plan.released ? std::string()
+                      : reason(weights_quality(q.errors, plan),
+                               fmt::format("{} weights", plan.stored.empty() ? plan.weights : plan.stored));
+    return !weights.empty() ? weights
+                            : reason(cache_quality(q.errors, plan.cache), fmt::format("{} cache", name_of(plan.cache)));
 }
 
 }  // namespace
@@ -153,7 +172,24 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
     return out;
 }
 
+std::string format_fault(ServeQuestion const& q, ServeCandidate const& c) {
+    ServingPlan const& plan = c.plan;
+    if (std::string inaccurate = too_inaccurate(q, plan); !inaccurate.empty()) return inaccurate;
+    GemmFormat const* const format = find_gemm_format(plan.weights);
+    if (format != nullptr && q.machines[c.machine].cluster.accelerator.multiplies(*format)) return {};
+    return fmt::format("the device has no {}", plan.weights);
+}
+
+std::int64_t longest_recorded(ServeQuestion const& q) {
+    std::int64_t longest = 0;
+    for (ServingRequest const& request : q.trace)
+        longest = std::max(longest, std::int64_t{request.prompt} + request.output);
+    return longest;
+}
+
 bool alike(ServeCandidate const& a, ServeCandidate const& b) {
+    if (a.prompts.has_value() != b.prompts.has_value() || (a.prompts && a.prompts->plan != b.prompts->plan))
+        return false;
     ServingPlan with_limits = a.plan;
     with_limits.max_batch = b.plan.max_batch;
     with_limits.max_batched_tokens = b.plan.max_batched_tokens;

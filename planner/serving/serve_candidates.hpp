@@ -2,6 +2,8 @@
 
 #include "planner/serving/serve_plan.hpp"
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace sextant {
@@ -19,7 +21,13 @@ std::vector<ServeCandidate> serve_candidates(ServeQuestion const& question);
 /// Source: of 1024 vLLM 0.11, engine/arg_utils.py (devices of 70 GB and more); the others assumed.
 std::vector<std::int64_t> batch_limits(ServeQuestion const& question, ServingPlan const& plan);
 
-/// Whether two deployments differ in the limits of a batch at most.
+/// Why the formats of a candidate are out: its device has none such, or they are not accurate enough; empty: neither.
+std::string format_fault(ServeQuestion const& question, ServeCandidate const& candidate);
+
+/// Tokens of the longest request of a trace, prompt and answer; 0 without one.
+std::int64_t longest_recorded(ServeQuestion const& question);
+
+/// Whether two deployments differ in the limits of a batch at most (of the replicas that decode).
 bool alike(ServeCandidate const& a, ServeCandidate const& b);
 /// Where runs of candidates that are alike begin, and the end of the last.
 std::vector<std::size_t> alike_runs(std::vector<ServeCandidate> const& all);

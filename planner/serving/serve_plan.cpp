@@ -3,6 +3,8 @@
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
 #include "cost_models/serving/remembered_costs.hpp"
+#include "planner/serving/apart_candidates.hpp"
+#include "planner/serving/apart_trials.hpp"
 #include "planner/serving/serve_bounds.hpp"
 #include "planner/serving/serve_candidates.hpp"
 #include "planner/serving/serve_trials.hpp"
@@ -28,30 +30,6 @@ struct Verdict {
     std::optional<ServeShortage> shortage;
 };
 
-/// Why the formats of a candidate are not accurate enough, or nothing.
-std::string too_inaccurate(ServeQuestion const& q, ServingPlan const& plan) {
-    if (!q.most_error) return {};
-    auto const reason = [&](std::optional<FormatQuality> const& quality, std::string_view what) -> std::string {
-        if (!quality) return fmt::format("{}: its error was not measured", what);
-        if (quality->usual().worst <= *q.most_error) return {};
-        return fmt::format("{}: output error {:.2g} % above --max-error", what, 100 * quality->usual().worst);
-    };
-    std::string const weights =
-        plan.released ? std::string()
-                      : reason(weights_quality(q.errors, plan),
-                               fmt::format("{} weights", plan.stored.empty() ? plan.weights : plan.stored));
-    return !weights.empty() ? weights
-                            : reason(cache_quality(q.errors, plan.cache), fmt::format("{} cache", name_of(plan.cache)));
-}
-
-/// Tokens of the longest request of a trace, prompt and answer; 0 without one.
-std::int64_t longest_recorded(ServeQuestion const& q) {
-    std::int64_t longest = 0;
-    for (ServingRequest const& request : q.trace)
-        longest = std::max(longest, std::int64_t{request.prompt} + request.output);
-    return longest;
-}
-
 /// Whether the cache has no room for as many requests as a smaller limit that is tried: requests that have just begun
 /// take half of what they end with at least, so twice as many may run.
 bool smaller_batch_does(ServeQuestion const& q, ServingCase const& what, ServingMemory const& memory) {
@@ -69,14 +47,9 @@ bool smaller_batch_does(ServeQuestion const& q, ServingCase const& what, Serving
 /// @param costs of candidates that differ in the limits of a batch at most, if there are any yet
 Verdict judge(ServeQuestion const& q, ServeCandidate& c, double decisive, std::optional<RememberedCosts>& costs) {
     Verdict v;
-    v.rejected = too_inaccurate(q, c.plan);
+    v.rejected = format_fault(q, c);
     if (!v.rejected.empty()) return v;
     ServingCase const what = q.case_of(c);
-    GemmFormat const* const format = find_gemm_format(c.plan.weights);
-    if (format == nullptr || !what.cluster.accelerator.multiplies(*format)) {
-        v.rejected = fmt::format("the device has no {}", c.plan.weights);
-        return v;
-    }
     RequestShape const request = q.mean_request();
     ServingMemory const memory = serving_memory(what);
     double const tokens = request.prompt + request.output;
@@ -146,6 +119,7 @@ std::vector<FrontierPoint> frontier_of(std::vector<FrontierPoint> points) {
 void check(ServeQuestion const& q) {
     if (q.machines.empty()) throw InputError("--cluster: none given");
     check_given_splits(q);
+    check_prompt_splits(q);
     if (!(q.rate > 0 && q.rate <= 1e7)) throw InputError("--rate: {} (above 0, up to 1e7 requests a second)", q.rate);
     if (q.most_error && !(*q.most_error >= 0 && *q.most_error <= 1e6))
         throw InputError("--max-error: {} (a share, 0 or more: 0.05 is 5 %)", *q.most_error);
@@ -206,6 +180,10 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
     }
     if (answer.best_ttft) answer.shortage.reset();
     answer.frontier = frontier_of(std::move(points));
+    for (ServeCandidate& pair : apart_candidates(q)) {
+        ++answer.enumerated;
+        open.push_back(std::move(pair));
+    }
     std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
         return std::pair(cost_of(q, a, a.likely_replicas), a.at_bound.tpot.base()) <
                std::pair(cost_of(q, b, b.likely_replicas), b.at_bound.tpot.base());
@@ -215,7 +193,7 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
 
 /// Whether `c` differs from a simulated deployment only in limits that this never met: then it does the same.
 bool does_the_same(ServeCandidate const& done, ServeCandidate const& c) {
-    return done.peaks && !done.peaks->short_of_cache && alike(done, c) &&
+    return done.peaks && !done.peaks->short_of_cache && !c.prompts && alike(done, c) &&
            done.peaks->batch < std::min(done.plan.max_batch, c.plan.max_batch) &&
            done.peaks->tokens < std::min(done.plan.max_batched_tokens, c.plan.max_batched_tokens);
 }
@@ -250,9 +228,11 @@ void simulate_in_order(ServeQuestion const& q, std::vector<ServeCandidate>& open
             continue;
         }
         if (q.progress)
-            q.progress(fmt::format("simulating {} {} {} ({} of {})", q.machines[c.machine].cluster.name,
+            q.progress(fmt::format("simulating {} {}{} {} ({} of {})", q.machines[c.machine].cluster.name,
+                                   c.prompts ? split_words(c.prompts->plan) + " for prompts, " : "",
                                    split_words(c.plan), c.plan.weights, answer.simulated + 1, open.size()));
-        settle(q, c, !wanted && best < unlimited ? 1.1 * best + 1e-9 : unlimited);
+        double const most = !wanted && best < unlimited ? 1.1 * best + 1e-9 : unlimited;
+        c.prompts ? settle_apart(q, c, most) : settle(q, c, most);
         if (is_stopped(q)) break;
         ++answer.simulated;
         ++machine.simulated;
@@ -266,8 +246,9 @@ bool repeats(std::vector<ServeCandidate> const& ranked, ServeCandidate const& c)
     return std::any_of(ranked.begin(), ranked.end(), [&](auto const& above) {
         if (!alike(above, c)) return false;
         if (above.trial && c.trial)
-            return above.replicas == c.replicas && above.trial->ttft_p99 == c.trial->ttft_p99 &&
-                   above.trial->tpot_p50 == c.trial->tpot_p50 && above.trial->tpot_p99 == c.trial->tpot_p99;
+            return above.replicas == c.replicas && above.accelerators(0) == c.accelerators(0) &&
+                   above.trial->ttft_p99 == c.trial->ttft_p99 && above.trial->tpot_p50 == c.trial->tpot_p50 &&
+                   above.trial->tpot_p99 == c.trial->tpot_p99;
         return !above.peaks && !c.peaks && above.least_replicas == c.least_replicas;
     });
 }
@@ -318,6 +299,10 @@ RequestShape ServeQuestion::mean_request() const {
 
 ServingCase ServeQuestion::case_of(ServeCandidate const& c) const {
     return {.model = model, .cluster = machines[c.machine].cluster, .plan = c.plan, .engine = engine};
+}
+
+ServingCase ServeQuestion::case_of_prompts(ServeCandidate const& c) const {
+    return {.model = model, .cluster = machines[c.machine].cluster, .plan = c.prompts->plan, .engine = engine};
 }
 
 void replay(ServeQuestion& q, std::vector<ServingRequest> trace) {

@@ -44,8 +44,12 @@ struct ServeQuestion {
     std::vector<std::int64_t> tensor{};  ///< tp that may be chosen; none: powers of two within a domain
     std::vector<std::int64_t> stages{};  ///< pp; none: up to 16 while a replica spans four domains or less
     std::vector<std::int64_t> groups{};  ///< attention_dp; none: 1, and of experts powers of two, likewise
-    std::vector<std::string> weights;    ///< that may be chosen; none: each machine's
-    CheckpointFormat checkpoint{};       ///< of the model, which one of them may be
+    bool apart = false;                  ///< deployments whose prompts have replicas of their own are tried as well
+    std::vector<std::int64_t> prompt_tensor{};  ///< tp of these; none: those of the others, as of the next two
+    std::vector<std::int64_t> prompt_stages{};
+    std::vector<std::int64_t> prompt_groups{};
+    std::vector<std::string> weights;  ///< that may be chosen; none: each machine's
+    CheckpointFormat checkpoint{};     ///< of the model, which one of them may be
     std::vector<CacheFormat> caches;
     FormatOrigin caches_origin = FormatOrigin::given;
     std::vector<std::int64_t> batches{};           ///< `ServingPlan::max_batch`; none: as `batch_limits` has it
@@ -66,8 +70,10 @@ struct ServeQuestion {
     [[nodiscard]] Scheduler used_scheduler() const { return scheduler.value_or(scheduler_of(engine)); }
     /// Tokens of the longest sequence; of a model that states none, assumed.
     [[nodiscard]] std::int64_t positions() const { return std::max<std::int64_t>(model.max_positions, 2048); }
-    /// A replica of a candidate.
+    /// A replica of a candidate, one that decodes where prompts have others.
     [[nodiscard]] ServingCase case_of(ServeCandidate const& c) const;
+    /// One of these. @pre it has them
+    [[nodiscard]] ServingCase case_of_prompts(ServeCandidate const& c) const;
     /// Of the lengths' means.
     [[nodiscard]] RequestShape mean_request() const;
 };
@@ -80,12 +86,22 @@ struct ServeTrial {
     Seconds ttft_p50, ttft_p99, tpot_p50, tpot_p99;
     Seconds ttft_kept, tpot_kept;  ///< that the share asked for keeps, each by itself
     double output_tokens_per_s = 0;
+    ReplicaPeaks peaks{};
+};
+
+/// Replicas that process prompts only, of a deployment whose others decode.
+struct PromptReplicas {
+    ServingPlan plan;
+    double rate_bound = 0;      ///< as a candidate's, of prompts alone within the TTFT
+    std::int64_t likely = 1;    ///< of that rate each
+    std::int64_t replicas = 1;  ///< that keep the objectives in the simulation; before one the least, always busy
 };
 
 /// One deployment.
 struct ServeCandidate {
     std::size_t machine = 0;
-    ServingPlan plan;
+    ServingPlan plan;                         ///< of replicas that decode only, where prompts have others
+    std::optional<PromptReplicas> prompts{};  ///< those; nothing: each replica does both
     /// Requests a second of one replica by itself, at most, by closed form within the objectives; 0 where a request of
     /// the mean lengths alone misses them.
     double rate_bound = 0;
@@ -100,7 +116,7 @@ struct ServeCandidate {
     /// Over all of its simulations; nothing before the first.
     std::optional<ReplicaPeaks> peaks{};
     [[nodiscard]] std::int64_t accelerators(std::int64_t of_replicas) const {
-        return of_replicas * plan.accelerators();
+        return of_replicas * plan.accelerators() + (prompts ? prompts->replicas * prompts->plan.accelerators() : 0);
     }
 };
 
@@ -160,7 +176,8 @@ void replay(ServeQuestion& question, std::vector<ServingRequest> trace);
 /// (`simulate_serving`), with more replicas until the share is kept or with fewer while it is; not those that cost more
 /// than a tenth above the best by their least replicas (of each machine one that keeps the objectives nevertheless,
 /// where one of the first three does), nor those that differ from a simulated one only in limits of the batch that it
-/// never met. Cost: dollars an hour, or accelerators when a price is missing.
+/// never met. With `apart` pairs of replicas for prompts and replicas that decode (`apart_candidates`) are among them.
+/// Cost: dollars an hour, or accelerators when a price is missing.
 ServeAnswer plan_serving(ServeQuestion const& question);
 
 }  // namespace sextant

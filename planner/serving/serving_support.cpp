@@ -59,4 +59,14 @@ ServingSupport serving_support(ServingCase const& what) {
     return out;
 }
 
+ServingSupport serving_support(ServingCase const& prompts, ServingCase const& decodes) {
+    ServingSupport out = serving_support(decodes);
+    ServingSupport of_prompts = serving_support(prompts);
+    out.first_token = of_prompts.first_token;
+    for (std::string& term : of_prompts.terms)
+        if (std::find(out.terms.begin(), out.terms.end(), term) == out.terms.end())
+            out.terms.push_back(std::move(term));
+    return out;
+}
+
 }  // namespace sextant

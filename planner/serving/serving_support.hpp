@@ -23,4 +23,8 @@ struct ServingSupport {
 /// times, a tenth less than 0.85 of it.
 ServingSupport serving_support(ServingCase const& what);
 
+/// The same where prompts have replicas of their own: the time to the first token has the interval of these, the time
+/// per token that of those which decode.
+ServingSupport serving_support(ServingCase const& prompts, ServingCase const& decodes);
+
 }  // namespace sextant

@@ -425,6 +425,60 @@ TEST_CASE("serve simulate: decodes that meet no prompts are even, and caches tak
     CHECK(at(two, "/transfers/mean_s") < 5 * 2000 * 81920 / 50e9);
 }
 
+TEST_CASE("serve simulate: replicas for prompts may be cut in their own way, and cut alike give the same figures") {
+    auto const question = [](Arguments const& splits) {
+        Arguments const load{"--rate", "10", "--count", "1000", "--prefill-replicas", "2", "--decode-replicas", "2"};
+        return simulate(load + splits, "llama-3.1-70b");
+    };
+    Json const same = report(question({"--tp", "4"}));
+    Json alike = report(question({"--tp", "4", "--prefill-tp", "4"}));
+    CHECK_FALSE(same.at("setup").contains("prefill"));
+    CHECK(alike["setup"]["prefill"]["blocks"] == same["setup"]["blocks"]);
+    alike["setup"].erase("prefill");
+    alike["assumptions"] = same["assumptions"];
+    CHECK(alike == same);
+
+    Arguments const wide = question({"--tp", "8", "--prefill-tp", "4"});
+    Json const wider = report(wide);
+    CHECK(at(wider, "/tpot/p50_s") < 0.8 * at(same, "/tpot/p50_s"));
+    CHECK(at(wider, "/setup/gpus") == 2 * 4 + 2 * 8);
+    CHECK(at(wider, "/setup/prefill/gpus_each") == 4);
+    CHECK(at(wider, "/setup/prefill/blocks") == at(same, "/setup/blocks"));
+    CHECK(at(wider, "/setup/blocks") > 1.5 * at(same, "/setup/blocks"));
+    // Four links send what eight receive half of each: one rank's bytes are half, and two messages share a link.
+    CHECK(at(wider, "/transfers/alone_s") == Approx(at(same, "/transfers/alone_s")).epsilon(0.05));
+    double const price = at(wider, "/usd_per_million_output_tokens") * at(wider, "/output_tokens_per_s");
+    double const before = at(same, "/usd_per_million_output_tokens") * at(same, "/output_tokens_per_s");
+    CHECK(price / before == Approx(24.0 / 16));
+
+    CHECK_THAT(unwrapped(run_sextant(wide).out),
+               contains("2 replicas for prompts of 4 (tp 4,") && contains("2 that decode of 8 (tp 8,"));
+    RunResult const full = run_sextant(question({"--tp", "4", "--prefill-tp", "1"}));
+    CHECK(full.code == 1);
+    CHECK_THAT(unwrapped(full.out), contains("of a replica for prompts"));
+
+    check_refused(simulate({"--rate", "1", "--prefill-tp", "2"}), "there are no replicas for prompts alone");
+    auto const refused = [&](Arguments const& more, char const* words, char const* model) {
+        check_refused(
+            simulate(Arguments{"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "1"} + more, model),
+            words);
+    };
+    refused({"--prefill-tp", "3"}, "replicas for prompts: --tp: 3 does not divide", "llama-3.1-8b");
+    refused({"--prefill-max-batch", "0"}, "replicas for prompts", "llama-3.1-8b");
+    refused({"--tp", "4", "--prefill-tp", "2"}, "states of recurrent layers", "qwen3-next-80b-a3b");
+}
+
+TEST_CASE("serve simulate: experts of replicas for prompts are divided over their own ranks") {
+    Json const run =
+        report(simulate({"--rate", "4", "--count", "500", "--attention-dp", "8", "--ep", "8", "--prefill-attention-dp",
+                         "2", "--prefill-tp", "2", "--prefill-replicas", "2", "--decode-replicas", "1"},
+                        "qwen3-30b-a3b"));
+    CHECK(run["setup"]["ep"] == 8);
+    CHECK(run["setup"]["prefill"]["ep"] == 4);
+    CHECK(at(run, "/setup/gpus") == 2 * 4 + 8);
+    CHECK(at(run, "/transfers/count") > 0);
+}
+
 TEST_CASE("serve simulate: actors on SimGrid give the report of the loop, and the rows of every request") {
     ScratchFolder const folder("events");
     auto const told = [&](char const* events, Arguments more) {

@@ -260,6 +260,61 @@ TEST_CASE("serve plan: limits of the batch that a simulation never met change no
     CHECK_FALSE(met.rejected.contains(serving_same));
 }
 
+TEST_CASE("serve plan: prompts with replicas of their own are ranked beside replicas that do both") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 20);
+    q.model = find_model("llama-3.1-70b");
+    q.prompt = {.mean = 4000};
+    q.output = {.mean = 200};
+    q.ttft = 3 * units::s;
+    q.tpot = 20 * units::ms;  // less than a prompt beside the decodes leaves
+    q.batches = {};
+    q.tensor = {2, 4, 8};
+    q.stages = {1};
+    q.chunks = {2048, 8192};
+    q.shown = 40;
+    ServeAnswer const together = plan_serving(q);
+    for (ServeCandidate const& c : together.ranked)
+        CHECK_FALSE(c.prompts.has_value());
+    q.apart = true;
+    ServeAnswer const apart = plan_serving(q);
+    REQUIRE(apart.found());
+    ServeCandidate const& best = apart.ranked.front();
+    REQUIRE(best.prompts.has_value());
+    CHECK(best.trial->kept >= q.share);
+    CHECK(best.trial->ttft_kept <= q.ttft);
+    CHECK(best.trial->tpot_kept <= q.tpot);
+    CHECK(best.accelerators(best.replicas) ==
+          best.replicas * best.plan.accelerators() + best.prompts->replicas * best.prompts->plan.accelerators());
+    if (together.found()) {
+        ServeCandidate const& both = together.ranked.front();
+        CHECK(dollars(q, best) < dollars(q, both));
+    }
+    // Those that do both are what they were.
+    for (ServeCandidate const& c : apart.ranked)
+        if (!c.prompts && c.trial)
+            CHECK(std::any_of(together.ranked.begin(), together.ranked.end(), [&](ServeCandidate const& before) {
+                return before.plan == c.plan && before.replicas == c.replicas;
+            }));
+    // Splits of prompts that are named are the only ones.
+    q.prompt_tensor = {8};
+    for (ServeCandidate const& c : plan_serving(q).ranked)
+        if (c.prompts) CHECK(c.prompts->plan.tp == 8);
+    q.prompt_tensor = {3};
+    CHECK_THROWS_WITH(plan_serving(q), Catch::Contains("replicas for prompts") && Catch::Contains("--tp: 3"));
+}
+
+TEST_CASE("serve plan: replicas for prompts lie within one domain where there is no network beyond it") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 5);
+    q.machines.front().cluster.scale_out.reset();
+    q.apart = true;
+    q.tensor = {1, 2};
+    q.stages = {1};
+    ServeAnswer const a = plan_serving(q);
+    REQUIRE(a.found());
+    for (ServeCandidate const& c : a.ranked)
+        if (c.prompts && c.trial) CHECK(c.accelerators(c.replicas) <= 8);
+}
+
 TEST_CASE("serve plan: a router that evens queues out does with fewer replicas than queues of their own") {
     ServeQuestion q = question({{"l40s-pcie", 1.55}}, 1);
     q.model = find_model("llama-3.1-70b");
