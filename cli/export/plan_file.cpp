@@ -7,6 +7,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 namespace sextant::cli {
 namespace {
@@ -141,10 +143,36 @@ std::string give_again(std::string const& plan_file) {
         plan_file);
 }
 
-std::string const& ServePlanFile::asked_weights() const {
+std::string const& ServePlanFile::asked_weights(ServingPlan const& plan) {
     bool const from_user = plan.weights_origin == FormatOrigin::given && find_gemm_format(plan.stored) != nullptr;
     return from_user ? plan.stored : plan.weights;
 }
+
+namespace {
+
+/// With its share of memory, where the file says it.
+std::pair<ServingPlan, std::optional<double>> read_serving_plan(ObjectReader plan) {
+    ServingPlan out;
+    out.tp = plan.integer("tp");
+    out.pp = plan.integer("pp");
+    out.ep = plan.integer("ep");
+    out.attention_dp = plan.integer("attention_dp");
+    out.weights = plan.text("weights");
+    out.stored = plan.text("weights_stored", out.weights);
+    if (plan.has("moe_dispatcher"))
+        out.dispatcher = dispatcher_from(plan.text("moe_dispatcher"), plan.path_to("moe_dispatcher"));
+    out.redundant_experts = plan.integer("redundant_experts", 0);
+    out.weights_origin = format_origin_from(plan.text("weights_origin", std::string(name_of(FormatOrigin::given))),
+                                            plan.path_to("weights_origin"));
+    out.cache = cache_format_from(plan.text("kv_cache"), plan.path_to("kv_cache"));
+    out.max_batch = plan.integer("max_batch");
+    out.max_batched_tokens = plan.integer("max_batched_tokens");
+    std::optional<double> share;
+    if (plan.has("memory_utilisation")) share = plan.number("memory_utilisation");
+    return {std::move(out), share};
+}
+
+}  // namespace
 
 ServePlanFile read_serve_plan_file(std::string const& path, std::int64_t rank) {
     return read_serve_plan_document(JsonDocument::from_file(path), rank);
@@ -172,22 +200,12 @@ ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_
     ObjectReader entry = candidate(root, rank);
     out.cluster = entry.text("cluster");
     out.replicas = entry.integer("replicas");
-    ObjectReader plan = entry.object("plan");
-    out.plan.tp = plan.integer("tp");
-    out.plan.pp = plan.integer("pp");
-    out.plan.ep = plan.integer("ep");
-    out.plan.attention_dp = plan.integer("attention_dp");
-    out.plan.weights = plan.text("weights");
-    out.plan.stored = plan.text("weights_stored", out.plan.weights);
-    if (plan.has("moe_dispatcher"))
-        out.plan.dispatcher = dispatcher_from(plan.text("moe_dispatcher"), plan.path_to("moe_dispatcher"));
-    out.plan.redundant_experts = plan.integer("redundant_experts", 0);
-    out.plan.weights_origin = format_origin_from(plan.text("weights_origin", std::string(name_of(FormatOrigin::given))),
-                                                 plan.path_to("weights_origin"));
-    out.plan.cache = cache_format_from(plan.text("kv_cache"), plan.path_to("kv_cache"));
-    out.plan.max_batch = plan.integer("max_batch");
-    out.plan.max_batched_tokens = plan.integer("max_batched_tokens");
-    if (plan.has("memory_utilisation")) out.memory_utilisation = plan.number("memory_utilisation");
+    std::tie(out.plan, out.memory_utilisation) = read_serving_plan(entry.object("plan"));
+    if (!entry.has("prefill")) return out;
+    ObjectReader prefill = entry.object("prefill");
+    out.prompts.emplace();
+    out.prompts->replicas = prefill.integer("replicas");
+    std::tie(out.prompts->plan, out.prompts->memory_utilisation) = read_serving_plan(prefill.object("plan"));
     return out;
 }
 

@@ -39,9 +39,17 @@ struct ServePlanFile {
     std::optional<double> memory_utilisation;
     std::optional<std::int64_t> context;  ///< longest request; nothing: the model's
     std::int64_t replicas = 1;
+    /// Replicas for prompts, where the others decode only.
+    struct Prompts {
+        ServingPlan plan;
+        std::optional<double> memory_utilisation;
+        std::int64_t replicas = 1;
+    };
+    std::optional<Prompts> prompts{};
     std::int64_t request_length = 0;  ///< tokens of a prompt and its answer, 0: not all requests have the same
     /// What --weights was, or would be: `plan.weights`, unless these only run what is stored in another format.
-    [[nodiscard]] std::string const& asked_weights() const;
+    [[nodiscard]] std::string const& asked_weights() const { return asked_weights(plan); }
+    static std::string const& asked_weights(ServingPlan const& plan);
 };
 ServePlanFile read_serve_plan_file(std::string const& path, std::int64_t rank);
 ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_t rank);

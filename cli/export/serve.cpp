@@ -4,6 +4,7 @@
 #include "cli/export/plan_import.hpp"
 #include "cli/export/report.hpp"
 #include "cli/serve/options.hpp"
+#include "cli/serve/prefill_options.hpp"
 #include "core/error.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "cost_models/serving/expert_exchange.hpp"
@@ -21,12 +22,16 @@
 #include <algorithm>
 #include <memory>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 namespace sextant::cli {
 namespace {
 
 struct Options {
     ServeOptions serve;
+    PrefillOptions prefill;
+    std::optional<std::int64_t> prefill_replicas;
     ExportOutput output;
     std::string plan_file;
     std::int64_t rank = 1;
@@ -36,6 +41,23 @@ struct Options {
     std::string scheduler;            ///< the same; empty: not known
     std::optional<std::int64_t> per_node;
 };
+
+/// The same of replicas for prompts.
+void fill_prompts(Options& o, Given const& given, ServePlanFile const& file, bool same_engine) {
+    ServingPlan const& plan = file.prompts->plan;
+    PrefillOptions& p = o.prefill;
+    if (!o.prefill_replicas) o.prefill_replicas = file.prompts->replicas;
+    if (!p.tp) p.tp = plan.tp;
+    if (!p.pp) p.pp = plan.pp;
+    if (!p.ep) p.ep = plan.ep;
+    if (!p.attention_dp) p.attention_dp = plan.attention_dp;
+    if (!p.max_batch) p.max_batch = plan.max_batch;
+    if (!p.max_batched_tokens) p.max_batched_tokens = plan.max_batched_tokens;
+    if (!p.memory_utilisation && !given("--memory-utilisation") && same_engine)
+        p.memory_utilisation = file.prompts->memory_utilisation;
+    if (p.weights.empty() && !given("--weights") && plan.weights != file.plan.weights)
+        p.weights = ServePlanFile::asked_weights(plan);
+}
 
 /// What the file says, in all that is not given.
 void fill_from_file(Options& o, Given const& given) {
@@ -61,6 +83,7 @@ void fill_from_file(Options& o, Given const& given) {
     if (!given("--max-batch")) s.max_batch = file.plan.max_batch;
     if (!given("--max-batched-tokens")) s.max_batched_tokens = file.plan.max_batched_tokens;
     if (!given("--replicas")) o.replicas = file.replicas;
+    if (file.prompts) fill_prompts(o, given, file, same_engine);
     o.request_length = file.request_length;
     o.scheduler = file.scheduler;
 }
@@ -85,8 +108,12 @@ std::vector<NotExpressed> notes_of(Options const& o, ServingCase const& what) {
     return notes;
 }
 
+void check_replicas(std::int64_t replicas, char const* flag) {
+    if (replicas < 1 || replicas > 1000000) throw InputError("{}: {} (1 to 1000000)", flag, replicas);
+}
+
 ServeLaunch launch_of(Options const& o, ServingCase const& what) {
-    if (o.replicas < 1 || o.replicas > 1000000) throw InputError("--replicas: {} (1 to 1000000)", o.replicas);
+    check_replicas(o.replicas, "--replicas");
     ServeLaunch launch{.model = what.model, .cluster = what.cluster, .plan = what.plan};
     launch.per_node = accelerators_of_node(o, what.cluster);
     if (!o.model_path.empty()) launch.model_path = o.model_path;
@@ -104,6 +131,31 @@ ServeLaunch launch_of(Options const& o, ServingCase const& what) {
     return launch;
 }
 
+/// Replicas that do all, or those for prompts and those that decode.
+std::vector<ServeLaunch> launches_of(Options const& o, ServingCase const& what) {
+    if (!o.prefill_replicas) {
+        if (o.prefill.any())
+            throw InputError(
+                "--prefill-tp and its like: there are no replicas for prompts alone (--prefill-replicas N)");
+        return {launch_of(o, what)};
+    }
+    check_replicas(*o.prefill_replicas, "--prefill-replicas");
+    ServingCase const prompts = prefill_case_from(o.serve, o.prefill);
+    ServeLaunch sender = launch_of(o, prompts);
+    ServeLaunch receiver = launch_of(o, what);
+    sender.replicas = *o.prefill_replicas;
+    sender.role = ServeRole::prefill;
+    sender.peer = what.plan;
+    receiver.role = ServeRole::decode;
+    receiver.peer = prompts.plan;
+    return {std::move(sender), std::move(receiver)};
+}
+
+std::string format_name(ServeExporterEntry const& exporter, ServeRole role) {
+    if (role == ServeRole::whole) return exporter.name;
+    return fmt::format("{} {}", exporter.name, role == ServeRole::prefill ? "prefill" : "decode");
+}
+
 int run(Options o, CLI::App const& app, CommandContext& context) {
     if (!o.plan_file.empty()) {
         fill_from_file(o, given_options(app));
@@ -113,17 +165,31 @@ int run(Options o, CLI::App const& app, CommandContext& context) {
     if (o.serve.cluster.empty()) throw InputError("--cluster: on which machines? (or --plan FILE)");
     ServeExporterEntry const& exporter = find_serve_exporter(o.serve.engine, "--engine");
     ServingCase const what = serving_case_from(o.serve);
-    ServeLaunch const launch = launch_of(o, what);
-    ServeExport const exported = exporter.write(launch);
+    std::vector<ServeLaunch> const launches = launches_of(o, what);
+    if (launches.size() > 1 && o.output.folder.empty() && o.output.report != "json")
+        throw InputError(
+            "--output: replicas for prompts and those that decode have a script each, which want a folder");
+    std::vector<ExportedFormat> formats;
+    for (ServeLaunch const& launch : launches) {
+        ServeExport exported = exporter.write(launch);
+        formats.push_back(
+            {format_name(exporter, launch.role), std::move(exported.files), std::move(exported.not_expressed)});
+    }
+    ServeLaunch const& last = launches.back();
+    std::string headline = fmt::format("{} on {}: {}", named(what.model), what.cluster.name, serving_plan_text(what));
+    if (launches.size() > 1) headline += fmt::format("; prompts {}", split_words(launches.front().plan));
     ExportFacts const facts{
-        .headline = fmt::format("{} on {}: {}", named(what.model), what.cluster.name, serving_plan_text(what)),
-        .nodes = nodes_of(launch),
-        .per_node = std::min(launch.per_node, what.plan.accelerators())};
-    deliver_export(o.output, {{exporter.name, exported.files, exported.not_expressed}}, facts, context);
-    if (launch.memory.fits()) return exit_code::done;
-    context.err << fmt::format("sextant: export serve: the replica does not fit into memory: {}\n",
-                               misfit_words(launch.memory));
-    return exit_code::answer_is_no;
+        .headline = headline, .nodes = nodes_of(last), .per_node = std::min(last.per_node, what.plan.accelerators())};
+    deliver_export(o.output, formats, facts, context);
+    int code = exit_code::done;
+    for (ServeLaunch const& launch : launches) {
+        if (launch.memory.fits()) continue;
+        context.err << fmt::format("sextant: export serve: the replica{} does not fit into memory: {}\n",
+                                   launch.role == ServeRole::prefill ? " for prompts" : "",
+                                   misfit_words(launch.memory));
+        code = exit_code::answer_is_no;
+    }
+    return code;
 }
 
 }  // namespace
@@ -139,6 +205,10 @@ Subcommand describe_export_serve(CLI::App& parent, CommandContext& context) {
     app.add_option("--model-path", o->model_path, "what the engine loads: a folder or a name at Hugging Face")
         ->option_text("PATH");
     app.add_option("--replicas", o->replicas, "how many are started (default: the file's, or 1)")->option_text("N");
+    app.add_option("--prefill-replicas", o->prefill_replicas,
+                   "replicas for prompts, with a script of their own; the others decode (default: the file's)")
+        ->option_text("N");
+    add_prefill_options(app, o->prefill);
     app.add_option("--gpus-per-node", o->per_node, "accelerators of a node (default: a domain of up to 8, else 4)")
         ->option_text("N");
     add_export_output(app, o->output);

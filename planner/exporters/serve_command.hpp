@@ -14,6 +14,9 @@
 
 namespace sextant {
 
+/// What a replica does of requests. Prompts that have replicas of their own are handed over to those that decode.
+enum class ServeRole : std::uint8_t { whole, prefill, decode };
+
 /// One replica to be served.
 struct ServeLaunch {
     ModelSpec model;
@@ -21,6 +24,8 @@ struct ServeLaunch {
     ServingPlan plan;
     std::string model_path = "REPLACE_WITH_MODEL_PATH";
     std::int64_t replicas = 1;
+    ServeRole role = ServeRole::whole;
+    ServingPlan peer{};  ///< of the replicas that caches go to, or come from; of a whole one nobody's
     std::int64_t per_node = 8;
     ServingMemory memory{};           ///< of the replica, as predicted
     std::int64_t request_length = 0;  ///< tokens of the requests that the plan is for, 0: not known

@@ -101,6 +101,12 @@ std::string misfit_words(ServingMemory const& m) {
         human(m.weights), human(m.activations), human(m.overhead), human(m.usable), human(m.capacity));
 }
 
+std::string file_stem(ServeLaunch const& l, char const* engine) {
+    std::string const name = engine;
+    if (l.role == ServeRole::whole) return name;
+    return name + (l.role == ServeRole::prefill ? "_prefill" : "_decode");
+}
+
 std::string serve_script(ServeLaunch const& l, ServeScript const& s, Notes const& notes) {
     ServingPlan const& p = l.plan;
     std::string text = "#!/usr/bin/env bash\n";
@@ -110,6 +116,12 @@ std::string serve_script(ServeLaunch const& l, ServeScript const& s, Notes const
                                   "{} in all, each started like this",
                                   named(l.model), l.cluster.name, p.accelerators(), p.tp, p.pp, p.attention_dp, p.ep,
                                   l.replicas == 1 ? "one" : fmt::format("{} behind a load balancer", l.replicas)));
+    if (l.role == ServeRole::prefill)
+        text += comment_lines(fmt::format(
+            "It processes prompts only; their caches go to replicas of another command ({}).", split_words(l.peer)));
+    if (l.role == ServeRole::decode)
+        text += comment_lines(fmt::format(
+            "It decodes only; the caches of prompts come from replicas of another command ({}).", split_words(l.peer)));
     if (nodes_of(l) > 1) text += comment_lines(fmt::format("A replica spans {} nodes of {}.", nodes_of(l), l.per_node));
     if (!l.memory.fits()) text += comment_lines("DOES NOT FIT: " + misfit_words(l.memory));
     text += notes.empty() ? "# Every part of the plan is expressed.\n" : "# NOT EXPRESSED:\n";

@@ -36,6 +36,9 @@ void note_device(ServeLaunch const& launch, char const* engine, std::span<std::s
 std::int64_t nearest_block(ServeLaunch const& launch, std::span<std::int64_t const> sizes, char const* whose,
                            std::vector<NotExpressed>& notes);
 
+/// Names of an engine's files: "vllm", or by the role "vllm_prefill", "vllm_decode".
+std::string file_stem(ServeLaunch const& launch, char const* engine);
+
 /// A shell script that starts one replica.
 struct ServeScript {
     char const* title;          ///< of the engine, "vLLM"

@@ -1,8 +1,11 @@
 #include "core/is_one_of.hpp"
 #include "planner/exporters/serve_script.hpp"
+#include "planner/serving/apart_candidates.hpp"
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -95,6 +98,18 @@ void add_cache(ArgumentLines& lines, ServeLaunch const& l) {
     if (l.plan.cache == CacheFormat::bf16 && asks) lines.option("--kv-cache-dtype", "bf16");
 }
 
+/// Source: SGLang 0.5.5, docs/advanced_features/pd_disaggregation.md.
+void add_role(ArgumentLines& lines, Notes& notes, ServeLaunch const& l) {
+    if (l.role == ServeRole::whole) return;
+    if (auto fault = l.role == ServeRole::decode ? pipeline_fault("sglang", l.peer, l.plan) : std::nullopt)
+        notes.push_back({"pp", std::move(*fault)});
+    lines.option("--disaggregation-mode", l.role == ServeRole::prefill ? "prefill" : "decode");
+    notes.push_back({"router",
+                     "requests go through a router in front of both: python3 -m sglang_router.launch_router "
+                     "--pd-disaggregation --prefill URL --decode URL; Mooncake (or NIXL, by "
+                     "--disaggregation-transfer-backend nixl) has to be installed"});
+}
+
 ServeExport write(ServeLaunch const& l) {
     // Source: docs.sglang.ai, platforms.
     static constexpr std::array<std::string_view, 9> generations{"turing", "ampere", "ada",    "hopper", "blackwell",
@@ -115,6 +130,7 @@ ServeExport write(ServeLaunch const& l) {
     lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
     if (quantises_to_fp8(l)) lines.option("--quantization", "fp8");
     add_cache(lines, l);
+    add_role(lines, out.not_expressed, l);
     std::string program = "python3 -m sglang.launch_server";
     if (nodes_of(l) > 1)
         program += fmt::format(
@@ -123,7 +139,7 @@ ServeExport write(ServeLaunch const& l) {
             nodes_of(l));
     ServeScript const script{
         .title = "SGLang", .written = sglang_serve_exporter.written, .program = program, .arguments = lines};
-    out.files.push_back({"sglang.sh", serve_script(l, script, out.not_expressed)});
+    out.files.push_back({file_stem(l, "sglang") + ".sh", serve_script(l, script, out.not_expressed)});
     return out;
 }
 

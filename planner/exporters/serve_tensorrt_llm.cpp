@@ -81,6 +81,19 @@ ArgumentLines arguments_of(ServeLaunch const& l, std::string& program, Notes& no
     return lines;
 }
 
+/// Source: examples/disaggregated/README.md of TensorRT-LLM 1.1: both sides name the backend, and servers for prompts
+/// do without the overlap scheduler.
+std::string role_options(ServeLaunch const& l, Notes& notes) {
+    if (l.role == ServeRole::whole) return {};
+    notes.push_back({"router",
+                     "requests go through 'trtllm-serve disaggregated -c FILE', whose file has the addresses of "
+                     "both sides (context_servers, generation_servers)"});
+    std::string text = l.role == ServeRole::prefill ? "disable_overlap_scheduler: true\n" : "";
+    text += "cache_transceiver_config:\n  backend: DEFAULT\n";
+    if (l.request_length > 0) text += fmt::format("  max_tokens_in_buffer: {}\n", l.request_length);
+    return text;
+}
+
 ServeExport write(ServeLaunch const& l) {
     // Source: nvidia.github.io/TensorRT-LLM/supported-hardware.html
     static constexpr std::array<std::string_view, 4> generations{"ampere", "ada", "hopper", "blackwell"};
@@ -102,13 +115,15 @@ ServeExport write(ServeLaunch const& l) {
     if (l.memory.fits()) yaml += fmt::format("  free_gpu_memory_fraction: {}\n", cache_fraction(l.memory));
     yaml += fmt::format("  tokens_per_block: {}\n  dtype: \"{}\"\n", block_tokens(l, notes),
                         p.cache == CacheFormat::fp8 ? "fp8" : "auto");
+    yaml += role_options(l, notes);
+    std::string const stem = file_stem(l, "tensorrt_llm");
     ServeScript script{.title = "TensorRT-LLM",
                        .written = tensorrt_llm_serve_exporter.written,
                        .program = "trtllm-serve \"$model\"",
-                       .variables = "options=$(dirname -- \"${BASH_SOURCE[0]}\")/tensorrt_llm.yml\n"};
+                       .variables = fmt::format("options=$(dirname -- \"${{BASH_SOURCE[0]}}\")/{}.yml\n", stem)};
     script.arguments = arguments_of(l, script.program, notes);
-    out.files.push_back({"tensorrt_llm.sh", serve_script(l, script, notes)});
-    out.files.push_back({"tensorrt_llm.yml", yaml});
+    out.files.push_back({stem + ".sh", serve_script(l, script, notes)});
+    out.files.push_back({stem + ".yml", yaml});
     return out;
 }
 

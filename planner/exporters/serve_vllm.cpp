@@ -1,7 +1,9 @@
 #include "planner/exporters/serve_script.hpp"
+#include "planner/serving/apart_candidates.hpp"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -92,6 +94,25 @@ void note_accelerator(ServeLaunch const& l, Notes& notes) {
                                                         l.cluster.accelerator.title, plugin.name)});
 }
 
+/// Caches go by NIXL. Source: docs/features/nixl_connector_usage.md of vLLM 0.11 (the connector does not look at
+/// `kv_role`); `_nixl_handshake` of its nixl_connector.py reads of rank tp_rank // (decode tp // prefill tp).
+void add_role(ArgumentLines& lines, Notes& notes, ServeLaunch const& l) {
+    if (l.role == ServeRole::whole) return;
+    lines.option("--kv-transfer-config", R"({"kv_connector":"NixlConnector","kv_role":"kv_both"})");
+    bool const sends = l.role == ServeRole::prefill;
+    ServingPlan const& prompts = sends ? l.plan : l.peer;
+    ServingPlan const& decodes = sends ? l.peer : l.plan;
+    notes.push_back({"router",
+                     "which replicas get a prompt and which its cache, a proxy in front of both says: vLLM has "
+                     "tests/v1/kv_connector/nixl_integration/toy_proxy_server.py; NIXL has to be installed, "
+                     "and replicas on one host want a VLLM_NIXL_SIDE_CHANNEL_PORT each"});
+    if (prompts.tp > decodes.tp)
+        notes.push_back({"tp", fmt::format("vLLM 0.11 takes no cache of more ranks (tp {}) than those that decode have "
+                                           "(tp {}): a later version does, or --prefill-tp {}",
+                                           prompts.tp, decodes.tp, decodes.tp)});
+    if (auto fault = pipeline_fault("vllm", prompts, decodes)) notes.push_back({"pp", std::move(*fault)});
+}
+
 ServeExport write(ServeLaunch const& l) {
     ServingPlan const& p = l.plan;
     ServeExport out;
@@ -115,6 +136,7 @@ ServeExport write(ServeLaunch const& l) {
     lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
     if (quantises_to_fp8(l)) lines.option("--quantization", "fp8");
     if (p.cache == CacheFormat::fp8) lines.option("--kv-cache-dtype", "fp8");
+    add_role(lines, notes, l);
     if (nodes_of(l) > 1) {
         lines.option("--distributed-executor-backend", "ray");
         if (p.attention_dp > 1) add_groups_of_node(lines, notes, l);
@@ -126,7 +148,7 @@ ServeExport write(ServeLaunch const& l) {
                                               ? "export VLLM_ALL2ALL_BACKEND=deepep_high_throughput\n"
                                               : "",
                              .arguments = lines};
-    out.files.push_back({"vllm.sh", serve_script(l, script, notes)});
+    out.files.push_back({file_stem(l, "vllm") + ".sh", serve_script(l, script, notes)});
     return out;
 }
 

@@ -50,6 +50,42 @@ TEST_CASE("export serve: a deployment becomes a command of each engine", "[cli][
     check_refused({"export", "serve", "--engine", "vllm"}, "which model is served");
 }
 
+TEST_CASE("export serve: replicas for prompts and those that decode have a script each", "[cli][export]") {
+    auto const serve = [](char const* engine, char const* prompts, char const* decodes) {
+        RunResult const result =
+            run_sextant({"export", "serve", "--engine", engine, "--model", "llama-3.1-70b", "--cluster", "h100-sxm",
+                         "--tp", decodes, "--prefill-tp", prompts, "--prefill-replicas", "3", "--report", "json"});
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+        return Json::parse(result.out);
+    };
+    auto const file = [](Json const& json, std::string const& name) {
+        for (Json const& each : json.at("files"))
+            if (each.at("name") == name) return each.at("text").get<std::string>();
+        FAIL(name << " is missing");
+        return std::string();
+    };
+    Json const vllm = serve("vllm", "4", "8");
+    CHECK_THAT(file(vllm, "vllm_prefill.sh"), contains("--tensor-parallel-size 4\n") && contains("NixlConnector") &&
+                                                  contains("# It processes prompts only"));
+    CHECK_THAT(file(vllm, "vllm_decode.sh"), contains("--tensor-parallel-size 8\n") && contains("NixlConnector"));
+    CHECK_THAT(vllm.at("not_expressed").dump(), !contains("takes no cache of more ranks"));
+    CHECK_THAT(serve("vllm", "8", "4").at("not_expressed").dump(), contains("takes no cache of more ranks"));
+    Json const sglang = serve("sglang", "4", "8");
+    CHECK_THAT(file(sglang, "sglang_prefill.sh"), contains("--disaggregation-mode prefill\n"));
+    CHECK_THAT(file(sglang, "sglang_decode.sh"), contains("--disaggregation-mode decode\n"));
+    Json const trtllm = serve("tensorrt-llm", "4", "8");
+    CHECK_THAT(file(trtllm, "tensorrt_llm_prefill.yml"),
+               contains("disable_overlap_scheduler: true") && contains("cache_transceiver_config"));
+    CHECK_THAT(file(trtllm, "tensorrt_llm_decode.yml"), !contains("disable_overlap_scheduler"));
+    CHECK_THAT(file(trtllm, "tensorrt_llm_prefill.sh"), contains("/tensorrt_llm_prefill.yml"));
+    check_refused({"export", "serve", "--model", "llama-3.1-70b", "--cluster", "h100-sxm", "--prefill-tp", "4"},
+                  "--prefill-replicas");
+    check_refused({"export", "serve", "--model", "llama-3.1-70b", "--cluster", "h100-sxm", "--tp", "8",
+                   "--prefill-replicas", "2"},
+                  "--output");
+}
+
 TEST_CASE("export serve: vLLM takes requests as long as the model, or as the cache holds", "[cli][export]") {
     auto const serve = [](Arguments const& more) {
         RunResult const result =
