@@ -49,18 +49,19 @@ double gradient_passes(StageLoad const& load, double updated, ParallelPlan const
 
 /// Bytes between device and host for the update of one parameter whose optimizer state is in host memory: gradients go,
 /// weights come back; weights go, too, where no fp32 copy of them is there. Gradients that ZeRO splits and that leave
-/// as they are made go down in every microbatch, and those before come up for being added to. The last of those that
-/// the host keeps go in fp32. Source: DeepSpeed, stage_1_and_2.py (async_accumulate_grad_in_cpu_via_gpu,
-/// async_inplace_copy_grad_to_fp32_buffer_from_gpu).
+/// as they are made go down in every microbatch, and those before come up for being added to; under ZeRO 3 a
+/// microbatch's also come up where nothing is to be added. The last of those that the host keeps go in fp32. Source:
+/// DeepSpeed, stage_1_and_2.py (async_accumulate_grad_in_cpu_via_gpu, async_inplace_copy_grad_to_fp32_buffer_from_gpu),
+/// stage3.py (partition_grads).
 double offloaded_update_bytes(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
                               FrameworkTiming const& f) {
     double const weights = plan.optimizer == Optimizer::adamw_pure_bf16 ? 2 : 1;
     KeptGradients const& kept = curves.gradients;
     double const working = working_bytes(plan.precision);
     if (!kept.go_to_host(plan)) return gradient_sent(plan, curves, f) + weights * weight_sent(plan, f);
-    double const earlier = plan.zero >= 2 ? 2 * (load.microbatches - 1) * working : 0;
+    double const returning = plan.zero >= 3 ? load.microbatches : plan.zero == 2 ? load.microbatches - 1 : 0;
     double const last = plan.optimizer == Optimizer::adamw_pure_bf16 ? working : 4;
-    return earlier + last + weights * weight_sent(plan, f);
+    return 2 * returning * working + last + weights * weight_sent(plan, f);
 }
 
 /// Bytes of one layer's gradients that the two copies of a stage all-reduce.

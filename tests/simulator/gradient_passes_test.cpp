@@ -79,6 +79,10 @@ TEST_CASE("data_parallel_time: gradients that leave as they are made go to the h
     };
     // Gradients of 2 bytes: of four microbatches three go down, come up for being added to, and go down with the last.
     CHECK(more(leaving, 4) == Approx(2 * (3 + 3)));
+    plan.zero = 3;  // each time they come up, the first time, too
+    CHECK(more(leaving, 4) == Approx(2 * (3 + 3)));
+    CHECK((time_of(plan, leaving).offload - time_of(plan, {}).offload).base() * link / (parameters / 8) ==
+          Approx(2 * (1 + 1)));
     plan.zero = 1;  // they are reduced once
     CHECK(more(leaving, 4) == Approx(0).margin(1e-9));
     plan.zero = 2;
