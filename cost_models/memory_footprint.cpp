@@ -16,8 +16,9 @@ namespace {
 using units::B;
 
 /// Of a rank's parameters those that data parallelism gathers and reduces: experts, and the rest, where they have
-/// copies.
+/// copies. From host memory all of them come.
 LocalParameters with_copies(LocalParameters parameters, ParallelPlan const& plan) {
+    if (offloads_parameters(plan)) return parameters;
     if (!copies_dense(plan)) parameters.dense = parameters.embedding = 0;
     if (!copies_experts(plan)) parameters.expert = 0;
     return parameters;
@@ -28,6 +29,12 @@ FrozenWeights with_copies(FrozenWeights weights, ParallelPlan const& plan) {
     weights.plain = with_copies(weights.plain, plan);
     weights.packed = with_copies(weights.packed, plan);
     return weights;
+}
+
+/// What a rank has of weights that ZeRO 3 alone shards.
+template <class Amount>
+Amount own_share(Amount dense, Amount expert, ParallelPlan const& plan) {
+    return plan.zero >= 3 ? dense / dense_shards(plan) + expert / expert_shards(plan) : dense + expert;
 }
 
 /// What ZeRO-3 holds unsharded of the ends: weights, which stay gathered from the first use to the last, and gradients
@@ -44,7 +51,9 @@ Bytes layers_in_transfer(StageLoad const& load) {
     return layers > 0 ? 2 * load.offloaded / layers : Bytes{};
 }
 
-GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+namespace {
+
+GatheredLayers gathered_or_in_units(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     if (shards_units(plan, framework)) return unit_buffers(load, plan, framework);
     if (plan.zero < 3) return {};
     double const share = framework.gathered_share.value;
@@ -52,6 +61,22 @@ GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, 
     Bytes const frozen = share * frozen_bytes(with_copies(load.frozen_layer, plan), plan);
     double const bytes = working_bytes(plan.precision);
     return {.at_loss = bytes * layer * B + frozen, .in_backward = 3 * bytes * layer * B + 2.0 * frozen};
+}
+
+}  // namespace
+
+GatheredLayers gathered_layers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    GatheredLayers gathered = gathered_or_in_units(load, plan, framework);
+    if (!offloads_parameters(plan)) return gathered;
+    // Beside what is gathered, the shard of a layer that has come from host memory, and of gradients that is to go.
+    double const shard = own_share(load.largest_layer.dense, load.largest_layer.expert, plan);
+    constexpr double gradient_bytes = 4;
+    Bytes const weights =
+        kept_gradients(framework).held_weight_bytes(plan) * shard * B +
+        own_share(frozen_dense_bytes(load.frozen_layer, plan), frozen_expert_bytes(load.frozen_layer, plan), plan);
+    gathered.at_loss += weights;
+    gathered.in_backward += weights + gradient_bytes * shard * B;
+    return gathered;
 }
 
 double narrow_copies_of(Precision precision, AcceleratorProfile const& accelerator) {
@@ -62,12 +87,6 @@ double narrow_copies_of(Precision precision, AcceleratorProfile const& accelerat
 namespace {
 
 bool scans_layers(FrameworkMemory const& framework) { return framework.stacks_layers.value > 0; }
-
-/// What a rank has of weights that ZeRO 3 alone shards.
-template <class Amount>
-Amount own_share(Amount dense, Amount expert, ParallelPlan const& plan) {
-    return plan.zero >= 3 ? dense / dense_shards(plan) + expert / expert_shards(plan) : dense + expert;
-}
 
 /// Of a weight that is multiplied by, what a narrow copy takes with its scales.
 /// Source: Transformer Engine, which keeps copies from the first microbatch to the last (`is_first_microbatch`).
@@ -81,7 +100,7 @@ double untransposed_bytes(StageLoad const& load, ParallelPlan const& plan, Frame
     return in_format && load.narrow_copies == 1 ? framework.weight_bytes.value - narrow_copy_bytes(plan.precision) : 0;
 }
 
-/// What a rank holds of frozen weights between passes.
+/// What a rank has of frozen weights between passes.
 Bytes held_frozen(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     if (!plan.adapters.on()) return {};
     Bytes const dense = frozen_dense_bytes(load.frozen, plan);
@@ -96,7 +115,7 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     double const pd = load.parameters.dense;
     double const pe = load.parameters.expert;
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
-    m.weights += held_frozen(load, plan, framework);
+    (offloads_parameters(plan) ? m.host : m.weights) += held_frozen(load, plan, framework);
     double const multiplied = load.parameters.total() - load.ends.total();
     if (plan.narrow_copies == Switch::on)
         m.weights += load.narrow_copies * narrow_copy_bytes(plan.precision) * multiplied * B;
@@ -104,7 +123,7 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
         m.weights -= untransposed_bytes(load, plan, framework) * multiplied * B;
     m.gradients = (dense.gradients * pd + expert.gradients * pe) * B;
     m.optimizer = (dense.optimizer * pd + expert.optimizer * pe) * B;
-    m.host = (dense.host * pd + expert.host * pe) * B;
+    m.host += (dense.host * pd + expert.host * pe) * B;
     if (plan.optimizer == Optimizer::muon) {  // embeddings and output matrix keep AdamW's second moment
         Bytes const second_moment = 4 * load.parameters.embedding / (plan.zero >= 1 ? dense_shards(plan) : 1.0) * B;
         (offloads_optimizer(plan) ? m.host : m.optimizer) += second_moment;

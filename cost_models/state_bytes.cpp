@@ -4,6 +4,7 @@
 #include "cost_models/memory_footprint.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -57,15 +58,17 @@ namespace {
 StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& plan) {
     // In bf16 throughout, whatever a framework keeps for other optimizers.
     KeptGradients const kept = kept_gradients(framework);
+    double const weight = kept.held_weight_bytes(plan);
     double const gradient = kept.bytes(plan);
-    if (plan.optimizer == Optimizer::adamw_pure_bf16) return {.weights = 2, .gradients = gradient, .optimizer = 2 * 2};
+    if (plan.optimizer == Optimizer::adamw_pure_bf16)
+        return {.weights = weight, .gradients = gradient, .optimizer = 2 * 2};
     // In fp32 throughout: weights, gradients and AdamW's moments, and no other copy of the weights.
     if (working_bytes(plan.precision) > 2)
-        return {.weights = 4, .gradients = gradient, .optimizer = 8 - optimizer_saving(plan.optimizer)};
+        return {.weights = weight, .gradients = gradient, .optimizer = 8 - optimizer_saving(plan.optimizer)};
     bool const fp16 = plan.precision == Precision::fp16;
     double const master = (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) -
                           optimizer_saving(plan.optimizer) - kept.remainder_saving(plan);
-    return {.weights = framework.weight_bytes.value, .gradients = gradient, .optimizer = std::max(0.0, master)};
+    return {.weights = weight, .gradients = gradient, .optimizer = std::max(0.0, master)};
 }
 
 /// Per parameter, in host memory beside AdamW's state where gradients go there: what is on its way, in the working
@@ -91,12 +94,13 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
     StateBytes bytes = whole_state(framework, plan);
     KeptGradients const kept = kept_gradients(framework);
     if (offloads_optimizer(plan)) {
-        bool const pure_bf16 = plan.optimizer == Optimizer::adamw_pure_bf16;
+        bool const has_copies = kept.to_host == Switch::on && plan.optimizer != Optimizer::adamw_pure_bf16;
         bytes.host = bytes.optimizer;
         if (kept.go_to_host(plan))
-            bytes.host = pure_bf16 ? bytes.optimizer + bytes.gradients : host_state_bytes(plan, microbatches);
+            bytes.host = has_copies ? host_state_bytes(plan, microbatches) : bytes.optimizer + bytes.gradients;
         bytes.optimizer = 0;
     }
+    if (offloads_parameters(plan)) bytes.host += std::exchange(bytes.weights, 0);
     if (shards_weights(plan, framework)) bytes.weights /= shards;
     if (plan.zero >= 2) bytes.gradients /= shards;
     if (plan.zero >= 1) {

@@ -160,6 +160,10 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     std::vector<std::string> notes = notes_on_profile(cluster);
     lines.insert(lines.begin(), std::move_iterator(notes.begin()), std::move_iterator(notes.end()));
     if (std::string remark = left_out_remark(model); !remark.empty()) lines.insert(lines.begin(), std::move(remark));
+    if (offloads_parameters(plan))
+        lines.emplace_back(
+            "offload: weights come up before their gathers and hide as well as these; nothing hides their gradients' "
+            "way down");
     if (plan.offload != Offload::none)
         lines.emplace_back(
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; of measured steps "

@@ -78,7 +78,7 @@ void apply(RematPolicy const& policy, ParallelPlan& plan) {
     plan.recompute = Recompute::full;
     plan.kept_activations = policy.kept;
     if (policy.offloaded.empty()) return;
-    plan.offload = offloads_optimizer(plan) ? Offload::optimizer_and_activations : Offload::activations;
+    plan.offload = with_activations(plan.offload);
     plan.offloaded_activations = policy.offloaded;
 }
 

@@ -203,26 +203,29 @@ private:
             std::optional<PipelineCost> reduced;
             for (std::size_t z = 0; z < space.zero.size(); ++z) {
                 plan.zero = space.zero[z];
-                bool const early = z >= zeros;  // of use where gradients then leave with every microbatch
-                if (early && (plan.zero != 2 || !gradients_go_to_host())) continue;
+                auto const of_use = [&](Offload offload) { return z < zeros || serves_one_rank(plan.zero, offload); };
+                if (std::none_of(space.offload.begin(), space.offload.end(), of_use)) continue;
                 if (!space.rules.shards(plan, form_.model())) continue;
                 if (!zero_suits_pipeline(plan)) {
                     reject(PlanProblem::zero, plan, static_cast<std::int64_t>(space.offload.size()));
                     continue;
                 }
                 std::optional<PipelineCost>& pipeline = plan.zero >= 2 ? reduced : added;
-                if (!pipeline) pipeline = form_.assemble(*cost, plan);
                 for (Offload const offload : space.offload) {
                     plan.offload = offload;
-                    if (early && !offloads_optimizer(plan)) continue;
-                    if (space.rules.offloads(plan, form_.model())) consider(*pipeline, plan);
+                    if (!of_use(offload) || !offload_suits_sharding(plan)) continue;
+                    if (!space.rules.offloads(plan, form_.model())) continue;
+                    if (!pipeline) pipeline = form_.assemble(*cost, plan);
+                    consider(*pipeline, plan);
                 }
             }
         }
     }
 
-    [[nodiscard]] bool gradients_go_to_host() const {
-        return kept_gradients(form_.framework().memory).to_host == Switch::on;
+    /// Whether ZeRO is of use to one rank: gradients leave with every microbatch, or parameters come from host memory.
+    [[nodiscard]] bool serves_one_rank(int zero, Offload offload) const {
+        bool const leave = kept_gradients(form_.framework().memory).to_host == Switch::on;
+        return zero == 3 ? offloads_parameters(offload) : zero == 2 && offloads_optimizer(offload) && leave;
     }
 
     /// Of a stage, where recompute of fewer of them is not the same as of all.

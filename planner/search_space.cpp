@@ -246,9 +246,13 @@ void set_choices(SearchSpace& space, ModelSpec const& model, ClusterSpec const& 
         throw InputError("--narrow-copies: those of weights that ZeRO 3 shards are not modelled (--zero 0 to 2)");
     space.offload = c.offload;
     if (space.offload.empty())
-        space.offload = full ? std::vector{Offload::none, Offload::optimizer, Offload::activations,
-                                           Offload::optimizer_and_activations}
+        space.offload = full ? std::vector{Offload::none,        Offload::optimizer,
+                                           Offload::activations, Offload::optimizer_and_activations,
+                                           Offload::parameters,  Offload::parameters_and_activations}
                              : std::vector{Offload::none};
+    auto const needs_shards = [](Offload offload) { return offloads_parameters(offload); };
+    if (!is_one_of(space.zero, 3) && std::all_of(space.offload.begin(), space.offload.end(), needs_shards))
+        throw InputError("--offload: parameters come from host memory as ZeRO 3 gathers them (--zero 3)");
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ DataParallelTime time_stages(PipelineCost const& pipeline, ParallelPlan const& p
             beside.turns = turns;
             DataParallelTime const d =
                 data_parallel_time(stage.load, plan, beside, pipeline.data_parallel, accelerator, timing);
-            if (d.exposed + d.optimizer + d.offload > data.exposed + data.optimizer + data.offload) data = d;
+            if (d.total() > data.total()) data = d;
         });
     }
     return data;
@@ -338,7 +338,7 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     b.bubble = pipe.bubble;
     b.dp = data.exposed;
     b.optimizer = data.optimizer;
-    b.offload = data.offload;
+    b.offload = data.copies + data.offload;
     // Below that it is what sums of the same times differ by.
     constexpr double rounding = 1e-12;
     if (offloads_activations(plan) && longer > rounding * pipe.busy) b.offload += longer;

@@ -47,21 +47,41 @@ double gradient_passes(StageLoad const& load, double updated, ParallelPlan const
     return kept.bytes(plan) * (kept.buffered() ? zeroed : 0) + std::min(widest, kept.bytes(plan)) * updated;
 }
 
-/// Bytes between device and host for the update of one parameter whose optimizer state is in host memory: gradients go,
-/// weights come back; weights go, too, where no fp32 copy of them is there. Gradients that ZeRO splits and that leave
-/// as they are made go down in every microbatch, and those before come up for being added to; under ZeRO 3 a
-/// microbatch's also come up where nothing is to be added. The last of those that the host keeps go in fp32. Source:
-/// DeepSpeed, stage_1_and_2.py (async_accumulate_grad_in_cpu_via_gpu, async_inplace_copy_grad_to_fp32_buffer_from_gpu),
-/// stage3.py (partition_grads).
-double offloaded_update_bytes(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
-                              FrameworkTiming const& f) {
-    double const weights = plan.optimizer == Optimizer::adamw_pure_bf16 ? 2 : 1;
+/// Whether gradients lie in host memory as those of parameters that are there, which PyTorch adds up and clips there.
+bool has_host_gradients(ParallelPlan const& plan, KeptGradients const& kept) {
+    return kept.go_to_host(plan) && kept.to_host == Switch::off;
+}
+
+/// Bytes that the update of one parameter moves whose optimizer state is in host memory.
+struct HostUpdate {
+    double link;    ///< between device and host
+    double memory;  ///< of the host
+};
+
+/// Gradients go, weights come back, unless they lie there; weights go, too, where no fp32 copy of them is there.
+///
+/// DeepSpeed's gradients that ZeRO splits go down as they are made in every microbatch, and those before come up for
+/// being added to; under ZeRO 3 a microbatch's also come up where nothing is to be added. The last of those that the
+/// host keeps go in fp32. PyTorch's go down in every microbatch, and the host adds them to those before.
+/// Source: DeepSpeed, stage_1_and_2.py (async_accumulate_grad_in_cpu_via_gpu,
+/// async_inplace_copy_grad_to_fp32_buffer_from_gpu), stage3.py (partition_grads); PyTorch, _fsdp_collectives.py
+/// (foreach_reduce).
+HostUpdate host_update(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
+                       FrameworkTiming const& f) {
     KeptGradients const& kept = curves.gradients;
+    double const m = load.microbatches;
+    bool const pure_bf16 = plan.optimizer == Optimizer::adamw_pure_bf16;
+    double const weights = offloads_parameters(plan) ? 0 : (pure_bf16 ? 2 : 1) * weight_sent(plan, f);
+    double const update = update_bytes(plan, kept, f);
+    if (!kept.go_to_host(plan)) return {.link = gradient_sent(plan, curves, f) + weights, .memory = update};
+    if (has_host_gradients(plan, kept)) {
+        constexpr double accesses = 3;  // of a sum
+        return {.link = m * kept.bytes(plan) + weights, .memory = update + accesses * (m - 1) * kept.bytes(plan)};
+    }
     double const working = working_bytes(plan.precision);
-    if (!kept.go_to_host(plan)) return gradient_sent(plan, curves, f) + weights * weight_sent(plan, f);
-    double const returning = plan.zero >= 3 ? load.microbatches : plan.zero == 2 ? load.microbatches - 1 : 0;
-    double const last = plan.optimizer == Optimizer::adamw_pure_bf16 ? working : 4;
-    return 2 * returning * working + last + weights * weight_sent(plan, f);
+    double const returning = plan.zero >= 3 ? m : plan.zero == 2 ? m - 1 : 0;
+    double const last = pure_bf16 ? working : 4;
+    return {.link = 2 * returning * working + last + weights, .memory = update};
 }
 
 /// Bytes of one layer's gradients that the two copies of a stage all-reduce.
@@ -125,6 +145,7 @@ DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer
     DataParallelCurves curves;
     curves.gradients = pricer.gradients();
     ClusterSpec const& cluster = pricer.cluster();
+    curves.host.add({}, 1 / cluster.accelerator.host_bandwidth.value);
     if (plan.dp * plan.cp > 1)
         curves.dense = group_curves(place(GroupKind::data, plan, cluster), dense_shards(plan), pricer);
     // Tensor-parallel ranks that each hold whole experts are replicas of them, even where dp * cp is one.
@@ -158,6 +179,7 @@ DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const&
         calls.add({.moment = call.moment,
                    .kind = call.kind,
                    .group = call.group,
+                   .over = call.over,
                    .ranks = call.ranks,
                    .stride = call.stride,
                    .layers = call.layers,
@@ -221,6 +243,7 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     std::array<Seconds, 4> longer{};  // than a layer's part is the least that shows of them
     std::array<Seconds, 4> gathers{};
     std::array<Seconds, 4> of_experts{};  // of the gathers
+    std::array<Seconds, 4> from_host{};   // of the same
     each_data_parallel_call(load, plan, curves, f, [&](DataParallelShape const& call, CollectiveCurve const& curve) {
         Seconds const one = curve.time(call.bytes);
         auto const moment = static_cast<std::size_t>(call.moment);
@@ -229,6 +252,7 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
         if (call.kind != CollectiveKind::all_gather) return;
         gathers[moment] += call.calls * one;
         if (call.group == GroupKind::expert_data) of_experts[moment] += call.calls * one;
+        if (call.over == DataParallelCall::Over::host) from_host[moment] += call.calls * one;
     });
     auto const least = [&](Moment moment) {
         auto const i = static_cast<std::size_t>(moment);
@@ -275,15 +299,19 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
             Moment::forward_first, {.compute = chunk * beside.forward, .wait = chunk * beside.forward_wait},
             {.compute = chunk * (turns.forwards_ahead * beside.forward + turns.backwards_ahead * beside.backward),
              .wait = chunk * turns.forwards_ahead * beside.forward_wait});
-        time.exposed = load.microbatches *
-                           (shown_each(Moment::forward_each,
-                                       {.compute = beside.forward - beside.forward_ends, .wait = beside.forward_wait},
-                                       beside.forward_experts) +
-                            shown_each(Moment::backward_each,
-                                       {.compute = beside.weight - beside.weight_ends, .wait = beside.backward_wait},
-                                       beside.weight_experts)) +
-                       std::max(Seconds{}, reduced - beside.ends_earlier) +
-                       std::max(Seconds{}, gathered - beside.begins_later);
+        auto const add_each = [&](Moment moment, Window const& pass, Seconds experts) {
+            auto const i = static_cast<std::size_t>(moment);
+            Seconds const all = load.microbatches * shown_each(moment, pass, experts);
+            Seconds const copies = from_host[i] > Seconds{} ? from_host[i] / transfers[i] * all : Seconds{};
+            time.exposed += all - copies;
+            time.copies += copies;
+        };
+        add_each(Moment::forward_each, {.compute = beside.forward - beside.forward_ends, .wait = beside.forward_wait},
+                 beside.forward_experts);
+        add_each(Moment::backward_each, {.compute = beside.weight - beside.weight_ends, .wait = beside.backward_wait},
+                 beside.weight_experts);
+        time.exposed +=
+            std::max(Seconds{}, reduced - beside.ends_earlier) + std::max(Seconds{}, gathered - beside.begins_later);
     }
     time.exposed += exchange_of_ends(load, plan, curves, f);
 
@@ -291,14 +319,16 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     double const expert_ranks = plan.zero >= 1 ? expert_shards(plan) : 1;
     double const updated = load.parameters.dense / dense_ranks + load.parameters.expert / expert_ranks;
     BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;
-    time.optimizer = gradient_passes(load, updated, plan, curves.gradients) * B / memory;
-    double const update = update_bytes(plan, curves.gradients, f);
+    double const passes = gradient_passes(load, updated, plan, curves.gradients);
+    bool const on_host = has_host_gradients(plan, curves.gradients);
+    if (!on_host) time.optimizer = passes * B / memory;
     if (offloads_optimizer(plan)) {
-        time.offload = offloaded_update_bytes(load, plan, curves, f) * updated * B / accelerator.host_bandwidth.value +
-                       update * updated * B / accelerator.host_update().value;
+        HostUpdate const update = host_update(load, plan, curves, f);
+        time.offload = update.link * updated * B / accelerator.host_bandwidth.value +
+                       (update.memory * updated + (on_host ? passes : 0)) * B / accelerator.host_update().value;
         return time;
     }
-    time.optimizer += update * updated * B / memory;
+    time.optimizer += update_bytes(plan, curves.gradients, f) * updated * B / memory;
     if (plan.optimizer == Optimizer::muon)
         time.optimizer += orthogonalization_time(load.parameters, dense_ranks, expert_ranks, accelerator, f);
     return time;

@@ -14,8 +14,10 @@ namespace sextant {
 /// What data parallelism and the optimizer add to one step of one stage.
 struct DataParallelTime {
     Seconds exposed;    ///< communication that compute does not hide
+    Seconds copies;     ///< the same of weights that come from host memory
     Seconds optimizer;  ///< update kernels, and what gradients move beside them
     Seconds offload;    ///< transfers and the update on the host
+    [[nodiscard]] Seconds total() const { return exposed + copies + optimizer + offload; }
 };
 
 /// Collectives of a plan's data-parallel groups, for dense and for expert parameters. Pointers into the pricer's store.
@@ -39,6 +41,7 @@ struct DataParallelCurves {
     /// Parameters that a collective of ZeRO 0 and 1 has at least (`gradient_bucket`); 0: those of a layer.
     double bucket = 0;
     KeptGradients gradients{};
+    CollectiveCurve host;                     ///< a copy from host memory, for weights that are there
     CollectiveCurve const* copies = nullptr;  ///< between the two copies of a stage, of a pipeline that runs both ways
     CollectiveCurve const* ends = nullptr;    ///< between the first and the last stage of a pipeline
 };
@@ -61,8 +64,8 @@ struct DataParallelCall {
     DataParallelMoment moment = DataParallelMoment::backward_last;
     CollectiveKind kind = CollectiveKind::all_reduce;
     GroupKind group = GroupKind::data;  ///< expert_data: for the layers with experts
-    /// `copies`: the two copies of a stage, across the pipeline.
-    enum class Over : std::uint8_t { replicas, copies } over = Over::replicas;
+    /// `copies`: the two copies of a stage, across the pipeline. `host`: none, a rank's shard comes from host memory.
+    enum class Over : std::uint8_t { replicas, copies, host } over = Over::replicas;
     std::int64_t ranks = 1;  ///< of the group, `stride` apart
     std::int64_t stride = 1;
     double layers = 1;    ///< that call, or have a part, per stage and microbatch
@@ -82,7 +85,7 @@ public:
     [[nodiscard]] Seconds at(DataParallelMoment moment) const;
 
 private:
-    std::array<DataParallelCall, 10> calls_{};
+    std::array<DataParallelCall, 14> calls_{};
     std::size_t count_ = 0;
 };
 DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,

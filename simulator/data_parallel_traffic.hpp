@@ -28,6 +28,7 @@ struct DataParallelShape {
     DataParallelMoment moment;
     CollectiveKind kind;
     GroupKind group;
+    DataParallelCall::Over over;
     std::int64_t ranks;
     std::int64_t stride;
     double layers;
@@ -62,6 +63,7 @@ struct DataParallelCallBuilder {
         sink(DataParallelShape{.moment = moment,
                                .kind = kind,
                                .group = group,
+                               .over = DataParallelCall::Over::replicas,
                                .ranks = ranks,
                                .stride = stride,
                                .layers = layers,
@@ -106,19 +108,49 @@ struct DataParallelCallBuilder {
     }
 };
 
+/// The same for the copies from host memory of a rank's shard of one kind of parameters, which go before their gathers.
+/// @param held bytes of all of them
+template <class Sink>
+void each_host_copy(Sink& sink, CollectiveCurve const& host, GroupKind group, Bytes held, double shards,
+                    double layers) {
+    if (held <= Bytes{}) return;
+    for (auto const moment : {DataParallelMoment::forward_each, DataParallelMoment::backward_each})
+        sink(DataParallelShape{.moment = moment,
+                               .kind = CollectiveKind::all_gather,
+                               .group = group,
+                               .over = DataParallelCall::Over::host,
+                               .ranks = 1,
+                               .stride = 1,
+                               .layers = layers,
+                               .calls = layers,
+                               .bytes = held / shards / layers},
+             host);
+}
+
 /// Hands all calls of a stage to `sink(shape, curve)`.
 template <class Sink>
 void each_data_parallel_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
                              FrameworkTiming const& f, Sink sink) {
     double const gradient = gradient_sent(plan, curves, f);
+    double const layers = std::max(1.0, load.layers);
+    double const moe_layers = std::max(1.0, load.moe_layers);
+    if (offloads_parameters(plan)) {
+        double const weight = curves.gradients.held_weight_bytes(plan);
+        each_host_copy(sink, curves.host, GroupKind::data,
+                       weight * load.parameters.dense * units::B + frozen_dense_bytes(load.frozen, plan),
+                       dense_shards(plan), layers);
+        each_host_copy(sink, curves.host, GroupKind::expert_data,
+                       weight * load.parameters.expert * units::B + frozen_expert_bytes(load.frozen, plan),
+                       expert_shards(plan), moe_layers);
+    }
     if (curves.dense.gather != nullptr)
         DataParallelCallBuilder<Sink>{sink,
                                       curves.dense,
                                       GroupKind::data,
                                       load.parameters.dense,
                                       frozen_dense_bytes(load.frozen, plan),
-                                      std::max(1.0, load.layers),
-                                      calls_for(load.parameters.dense, std::max(1.0, load.layers), load, plan, curves),
+                                      layers,
+                                      calls_for(load.parameters.dense, layers, load, plan, curves),
                                       curves.in_units,
                                       curves.shards_weights,
                                       f.all_reduces_gradients.value > 0,
@@ -126,19 +158,18 @@ void each_data_parallel_call(StageLoad const& load, ParallelPlan const& plan, Da
                                       parameter_sent(load.parameters.dense, load.parameters.embedding, plan, f)}
             .build(plan);
     if (curves.expert.gather != nullptr)
-        DataParallelCallBuilder<Sink>{
-            sink,
-            curves.expert,
-            GroupKind::expert_data,
-            load.parameters.expert,
-            frozen_expert_bytes(load.frozen, plan),
-            std::max(1.0, load.moe_layers),
-            calls_for(load.parameters.expert, std::max(1.0, load.moe_layers), load, plan, curves),
-            curves.in_units,
-            curves.shards_weights,
-            f.all_reduces_gradients.value > 0,
-            gradient,
-            parameter_sent(load.parameters.expert, 0, plan, f)}
+        DataParallelCallBuilder<Sink>{sink,
+                                      curves.expert,
+                                      GroupKind::expert_data,
+                                      load.parameters.expert,
+                                      frozen_expert_bytes(load.frozen, plan),
+                                      moe_layers,
+                                      calls_for(load.parameters.expert, moe_layers, load, plan, curves),
+                                      curves.in_units,
+                                      curves.shards_weights,
+                                      f.all_reduces_gradients.value > 0,
+                                      gradient,
+                                      parameter_sent(load.parameters.expert, 0, plan, f)}
             .build(plan);
 }
 

@@ -60,6 +60,8 @@ bool is_gather(DataParallelCall const& call) { return call.kind == CollectiveKin
 ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) {
     if (call.over == DataParallelCall::Over::copies)  // another pipeline rank: timed, its links are not shared
         return {.name = program_.name("exchange with the other copy"), .part = TaskPart::dp, .duration = time};
+    if (call.over == DataParallelCall::Over::host)
+        return {.name = program_.name("copy weights from the host"), .part = TaskPart::offload, .duration = time};
     bool const gathers = call.kind == CollectiveKind::all_gather;
     std::string const name = std::string(gathers ? "gather weights" : "reduce gradients") +
                              (call.group == GroupKind::expert_data ? " of experts" : "");

@@ -120,7 +120,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
     StepProgram const program = build_step_program(form, plan);
     bool const offloads = offloads_activations(plan);
     ParallelPlan resident = plan;
-    if (offloads) resident.offload = offloads_optimizer(plan) ? Offload::optimizer : Offload::none;
+    resident.offload = without_activations(plan.offload);
 
     // One microbatch on each pipeline rank, and what stays whatever the microbatches do.
     std::vector<StageMemory> one;

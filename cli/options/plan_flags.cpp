@@ -86,8 +86,11 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
            "norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act")
         ->option_text("NAME,...")
         ->group("Plan");
-    app.add_option("--offload", o.offload,
-                   fmt::format("none, optimizer, activations or optimizer+activations{} (default: none)", list))
+    app.add_option(
+           "--offload", o.offload,
+           fmt::format("none, optimizer, activations, parameters (weights, gradients and optimizer, with ZeRO 3), "
+                       "optimizer+activations or parameters+activations{} (default: none)",
+                       list))
         ->group("Plan");
     app.add_option("--offload-activations", o.offload_activations,
                    "with activations: which of those that are kept go to host memory: layer_input, those of "

@@ -347,7 +347,7 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
                          o.recompute);
     c.offload = names<Offload>(o.offload, "--offload", offload_from);
     bool const offloads =
-        is_one_of(c.offload, Offload::activations) || is_one_of(c.offload, Offload::optimizer_and_activations);
+        std::any_of(c.offload.begin(), c.offload.end(), [](Offload offload) { return offloads_activations(offload); });
     if (!o.offload_activations.empty() && !offloads)
         throw InputError("--offload-activations: '{}', but --offload is '{}' (it needs activations)",
                          o.offload_activations, o.offload.empty() ? "none" : o.offload);

@@ -78,6 +78,8 @@ constexpr OtherValue other_values[] = {
     {"cp-mode", "allgather", "all-gather"},
     {"offload", "cpu", "optimizer"},
     {"offload", "optimiser", "optimizer"},
+    {"offload", "param", "parameters"},
+    {"offload", "weights", "parameters"},
     {"weights", "bfloat16", "bf16"},
     {"weights", "float16", "fp16"},
     {"weights", "half", "fp16"},

@@ -286,6 +286,14 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
     if (plan.shard_group < 0 || (plan.shard_group > 0 && (plan.dp * plan.cp) % plan.shard_group != 0))
         return fault(detail, PlanProblem::zero, "shard group {} does not divide dp * cp = {}", plan.shard_group,
                      plan.dp * plan.cp);
+    if (!offload_suits_sharding(plan))
+        return fault(
+            detail, PlanProblem::zero,
+            "offload {} with {}, but parameters come from host memory as shards are gathered (use ZeRO 3 {}or "
+            "offload {})",
+            name_of(plan.offload),
+            plan.shard_group == 1 ? std::string("shard groups of one rank") : fmt::format("ZeRO {}", plan.zero),
+            plan.shard_group == 1 ? "and larger groups " : "", name_of(without_parameters(plan.offload)));
     if (std::int64_t const held = plan.shard_group * plan.tp, experts = plan.ep * plan.expert_tp;
         model.moe && plan.shard_group > 0 && held % experts != 0 && experts % held != 0)
         return fault(

@@ -44,6 +44,12 @@ constexpr bool zero_suits_pipeline(ParallelPlan const& plan) {
     return plan.zero < 2 || (plan.pp == 1 && plan.schedule != Schedule::overlapped);
 }
 
+/// Parameters in host memory come from it as ZeRO 3 gathers them: weights that are sharded, and gathered for each pass.
+/// The one rule on offload that a search meets.
+constexpr bool offload_suits_sharding(ParallelPlan const& plan) {
+    return !offloads_parameters(plan) || (plan.zero == 3 && plan.shard_group != 1);
+}
+
 /// @throws InputError with the fault's message.
 void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);
 

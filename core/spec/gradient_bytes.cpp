@@ -32,6 +32,11 @@ double KeptGradients::bytes(ParallelPlan const& plan) const {
     return plan.gradients == GradientFormat::bf16 ? std::min(kept, weight_bytes) : kept;
 }
 
+double KeptGradients::held_weight_bytes(ParallelPlan const& plan) const {
+    if (plan.optimizer == Optimizer::adamw_pure_bf16) return 2;
+    return working_bytes(plan.precision) > 2 ? 4 : weight_bytes;
+}
+
 double KeptGradients::copy_bytes(ParallelPlan const& plan) const {
     bool const is_wide = bytes(plan) > 2 || plan.optimizer == Optimizer::adamw_pure_bf16;
     // The weights of a host's optimizer are updated there.

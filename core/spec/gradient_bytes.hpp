@@ -12,7 +12,8 @@ struct KeptGradients {
     /// Per parameter, of the fp32 copy of 16-bit gradients that Megatron's optimizers work on. Under fp16 it is part of
     /// the optimizer's state.
     double fp16_copy_bytes = 0;
-    /// With the optimizer's state in host memory they go there, as they are made where each microbatch's are reduced.
+    /// With the optimizer's state in host memory they go there, as they are made where each microbatch's are reduced;
+    /// the device adds them up, and the host has an fp32 copy (DeepSpeed).
     Switch to_host = Switch::off;
 
     /// Whether they have an array of their own, wider than the weights: Megatron's main gradients, which every
@@ -21,6 +22,8 @@ struct KeptGradients {
     [[nodiscard]] bool buffered() const { return usual_bytes > weight_bytes; }
     /// Bytes per parameter of a plan.
     [[nodiscard]] double bytes(ParallelPlan const& plan) const;
+    /// Bytes of a weight as a plan holds it between steps: two in bf16 throughout, four in fp32.
+    [[nodiscard]] double held_weight_bytes(ParallelPlan const& plan) const;
     /// Of a plan, bytes per parameter of that copy, which is made for the update; none with a precision-aware
     /// optimizer. Source: Megatron-Core, distrib_optimizer.py (`_copy_model_grads_to_main_grads`:
     /// `shard_model_grad.float()`, or `decoupled_grad`), and Float16OptimizerWithFloat16Params of optimizer.py.
@@ -29,9 +32,9 @@ struct KeptGradients {
     /// that its bf16 copy lacks. In fp8 and fp4 only delayed scaling has that, so none is counted. Source:
     /// Megatron-Core, optimizer_config.py (`store_param_remainders`); Transformer Engine, FusedAdam.
     [[nodiscard]] double remainder_saving(ParallelPlan const& plan) const;
-    /// Whether a plan's go to host memory in the end.
+    /// Whether a plan's go to host memory in the end: where the framework sends them, or as parameters are there.
     [[nodiscard]] bool go_to_host(ParallelPlan const& plan) const {
-        return to_host == Switch::on && offloads_optimizer(plan);
+        return offloads_parameters(plan) || (to_host == Switch::on && offloads_optimizer(plan));
     }
     /// Whether they leave the device as they are made. ZeRO 0 and 1 reduce them with the last microbatch: until then
     /// all of them stay. Source: DeepSpeed, stage_1_and_2.py (reduce_ready_partitions_and_remove_grads).

@@ -26,6 +26,8 @@ constexpr Named<Offload> offloads[] = {
     {Offload::optimizer, "optimizer"},
     {Offload::activations, "activations"},
     {Offload::optimizer_and_activations, "optimizer+activations"},
+    {Offload::parameters, "parameters"},
+    {Offload::parameters_and_activations, "parameters+activations"},
 };
 
 constexpr Named<ContextParallel> context_parallels[] = {

@@ -26,7 +26,44 @@ enum class Schedule : std::uint8_t {
     dualpipe_v,
 };
 enum class Recompute : std::uint8_t { none, selective, full };
-enum class Offload : std::uint8_t { none, optimizer, activations, optimizer_and_activations };
+/// What lies in host memory. `parameters`: shards of the weights, which come to the device for each pass, their
+/// gradients and the optimizer's state (DeepSpeed's `offload_param` with `offload_optimizer`, FSDP's CPU offload).
+enum class Offload : std::uint8_t {
+    none,
+    optimizer,
+    activations,
+    optimizer_and_activations,
+    parameters,
+    parameters_and_activations,
+};
+/// What of the training state and of the activations lies in host memory. Parameters take the optimizer's state along.
+constexpr bool offloads_parameters(Offload offload) {
+    return offload == Offload::parameters || offload == Offload::parameters_and_activations;
+}
+constexpr bool offloads_optimizer(Offload offload) {
+    return offload == Offload::optimizer || offload == Offload::optimizer_and_activations ||
+           offloads_parameters(offload);
+}
+constexpr bool offloads_activations(Offload offload) {
+    return offload == Offload::activations || offload == Offload::optimizer_and_activations ||
+           offload == Offload::parameters_and_activations;
+}
+/// The same with activations in host memory, or without what is named.
+constexpr Offload with_activations(Offload offload) {
+    if (offloads_parameters(offload)) return Offload::parameters_and_activations;
+    return offloads_optimizer(offload) ? Offload::optimizer_and_activations : Offload::activations;
+}
+constexpr Offload without_activations(Offload offload) {
+    if (offloads_parameters(offload)) return Offload::parameters;
+    return offloads_optimizer(offload) ? Offload::optimizer : Offload::none;
+}
+constexpr Offload without_parameters(Offload offload) {
+    if (!offloads_parameters(offload)) return offload;
+    return offloads_activations(offload) ? Offload::optimizer_and_activations : Offload::optimizer;
+}
+constexpr Offload without_optimizer(Offload offload) {
+    return offloads_activations(offload) ? Offload::activations : Offload::none;
+}
 /// How context parallelism moves keys and values.
 enum class ContextParallel : std::uint8_t { ring, all_gather, ulysses };
 /// `adamw_bf16` and `adamw_8bit` keep fp32 weights and narrow the moments. `adamw_pure_bf16` has weights, gradients and
@@ -112,13 +149,9 @@ constexpr GradientFormat gradient_format(ParallelPlan const& plan) {
     return plan.optimizer == Optimizer::adamw_pure_bf16 ? GradientFormat::bf16 : plan.gradients;
 }
 
-/// What of the training state and of the activations lies in host memory.
-constexpr bool offloads_optimizer(ParallelPlan const& plan) {
-    return plan.offload == Offload::optimizer || plan.offload == Offload::optimizer_and_activations;
-}
-constexpr bool offloads_activations(ParallelPlan const& plan) {
-    return plan.offload == Offload::activations || plan.offload == Offload::optimizer_and_activations;
-}
+constexpr bool offloads_parameters(ParallelPlan const& plan) { return offloads_parameters(plan.offload); }
+constexpr bool offloads_optimizer(ParallelPlan const& plan) { return offloads_optimizer(plan.offload); }
+constexpr bool offloads_activations(ParallelPlan const& plan) { return offloads_activations(plan.offload); }
 
 /// Whether full recompute is told to keep something, and offloading to take some tensors alone, or some of the layers.
 constexpr bool keeps_activations(ParallelPlan const& plan) {

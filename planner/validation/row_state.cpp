@@ -1,5 +1,6 @@
 #include "planner/validation/row_state.hpp"
 
+#include "core/graph/plan_check.hpp"
 #include "core/is_one_of.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
@@ -116,7 +117,11 @@ Offloaded offloaded_by(std::string_view text, std::size_t at) {
 }
 
 void add_offload(Offload& all, Offload one) {
-    all = all == Offload::none || all == one ? one : Offload::optimizer_and_activations;
+    bool const activations = offloads_activations(all) || offloads_activations(one);
+    Offload const state = offloads_parameters(all) || offloads_parameters(one) ? Offload::parameters
+                          : offloads_optimizer(all) || offloads_optimizer(one) ? Offload::optimizer
+                                                                               : Offload::none;
+    all = activations ? with_activations(state) : state;
 }
 
 void apply_named_offload(TrainingRow const& row, std::string const& text, TrainingCase& out) {
@@ -129,7 +134,14 @@ void apply_named_offload(TrainingRow const& row, std::string const& text, Traini
         // DeepSpeed offloads weights with stage 3 only (its documentation of offload_param).
         bool const by_deepspeed = what == Offloaded::by_zero || is_framework(*out.framework, "deepspeed");
         bool const optimizer_alone = by_deepspeed && row.zero_stage && (plan.zero == 1 || plan.zero == 2);
-        if (what == Offloaded::weights) throw RowSkip("offload of weights");
+        // torchtune's `fsdp_cpu_offload` is FSDP2's CPUOffloadPolicy.
+        bool const by_torchtune = what == Offloaded::unstated && row.framework_has("torchtune");
+        if (what == Offloaded::weights || by_torchtune) {
+            add_offload(plan.offload, Offload::parameters);
+            if (!offload_suits_sharding(plan)) throw RowSkip("offload of weights that ZeRO 3 does not gather");
+            if (by_torchtune) out.assumptions.emplace_back("offload of all state, as FSDP2 has it");
+            continue;
+        }
         if (what == Offloaded::part_of_optimizer) throw RowSkip("offload of a part of the optimizer");
         if (what == Offloaded::activations) {
             if (!row.framework_has("torchtune")) throw RowSkip("offload of some activations, the share is not stated");

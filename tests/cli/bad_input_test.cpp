@@ -32,6 +32,9 @@ TEST_CASE("bad input: unknown names are refused with the nearest one", "[INV-11]
                   "--schedule-file mine.csv");
     check_refused(estimate + Arguments{"--recompute", "some"}, "--recompute", "'some'", "none, selective, full");
     check_refused(estimate + Arguments{"--offload", "gpu"}, "--offload", "'gpu'");
+    check_refused(estimate + Arguments{"--offload", "parameters", "--zero", "2"}, "offload parameters with ZeRO 2",
+                  "use ZeRO 3");
+    check_refused(plan + Arguments{"--offload", "parameters", "--zero", "1,2"}, "--offload", "--zero 3");
     check_refused(estimate + Arguments{"--optimizer", "adam"}, "--optimizer", "did you mean 'adamw'");
     check_refused(estimate + Arguments{"--precision", "bf61"}, "--precision", "did you mean 'bf16'");
     check_refused(estimate + Arguments{"--cp-mode", "rings"}, "--cp-mode", "did you mean 'ring'");

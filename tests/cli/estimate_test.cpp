@@ -338,6 +338,24 @@ TEST_CASE("estimate, memory and simulate: MaxText's pipelines hold every microba
                contains("! deepspeed may refuse this"));
 }
 
+TEST_CASE("parameters in host memory let one accelerator train what it cannot hold", "[INV-21]") {
+    auto const of = [](char const* framework, char const* offload) {
+        return answer({"estimate", "-m", "llama-3.1-8b", "-c", "rtx-4090:host_memory=192GB", "-n", "1", "--zero", "3",
+                       "--offload", offload, "--framework", framework, "--seq", "1024", "--global-batch", "8",
+                       "--recompute", "full"});
+    };
+    for (char const* const framework : {"deepspeed", "fsdp", "torchtitan"}) {
+        CAPTURE(framework);
+        Json const optimizer = of(framework, "optimizer"), all = of(framework, "parameters");
+        CHECK(all.at("fits") == true);
+        for (char const* const state : {"weights_bytes", "gradients_bytes", "optimizer_bytes"})
+            CHECK(all.at("memory").at(state) == 0);
+        CHECK(all.at("memory").at("peak_bytes") < optimizer.at("memory").at("peak_bytes"));
+        CHECK(all.at("memory").at("host_bytes") > optimizer.at("memory").at("host_bytes"));
+        CHECK(all.at("breakdown").at("offload_s") > 0);
+    }
+}
+
 TEST_CASE("a plan that host memory is too small for is said not to fit for that", "[INV-21]") {
     Arguments const asked{"-m",          "llama-3.1-8b", "-c",    "rtx-4090",  "-n",
                           "1",           "--zero",       "2",     "--offload", "optimizer",

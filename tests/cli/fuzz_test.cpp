@@ -42,7 +42,7 @@ std::vector<Option> const& options() {
         {"--offload-activations", {"layer_input", "qkv,context", "other", "expert_in", "all"}},
         {"--recompute-modules", {"core_attn", "layernorm,mlp_act", "mlp", "moe,moe_act", "op", "mla_up_proj", ""}},
         {"--gradients", {"usual", "bf16"}},
-        {"--offload", {"none", "optimizer", "activations", "optimizer+activations"}},
+        {"--offload", {"none", "optimizer", "activations", "optimizer+activations", "parameters"}},
         {"--cp-mode", {"ring", "all-gather", "ulysses"}},
         {"--expert-tp", {"1", "2", "8", "1000000000000"}},
         {"--shard-group", {"0", "1", "2", "4", "3"}},

@@ -34,6 +34,7 @@ TEST_CASE("words of others: a value in another program's spelling is the same qu
     check_same({"--recompute", "true"}, {"--recompute", "full"});
     check_same({"--attention", "sdpa"}, {"--attention", "flash"});
     check_same({"--offload", "cpu"}, {"--offload", "optimizer"});
+    check_same({"--zero", "3", "--offload", "weights"}, {"--zero", "3", "--offload", "parameters"});
     check_same({"--cp", "2", "--cp-mode", "a2a"}, {"--cp", "2", "--cp-mode", "ulysses"});
     check_same({"--lora-rank", "16", "--lora-targets", "q_proj,v_proj", "--base-weights", "4bit"},
                {"--lora-rank", "16", "--lora-targets", "q,v", "--base-weights", "nf4"});

@@ -47,6 +47,24 @@ TEST_CASE("find_fault: the width of a dense feed-forward that no layer has does 
     CHECK(find_fault(model, {.dp = 8, .tp = 2}, workload).value().problem == PlanProblem::width);
 }
 
+TEST_CASE("find_fault: parameters come from host memory as ZeRO 3 gathers them, on one rank as on many", "[INV-11]") {
+    ModelSpec const model = llama(4096, 32, 8, 32, 14336);
+    for (Offload const offload : {Offload::parameters, Offload::parameters_and_activations})
+        for (std::int64_t const dp : {1, 4})
+            for (int zero = 0; zero <= 3; ++zero) {
+                auto const fault = find_fault(model, {.dp = dp, .zero = zero, .offload = offload}, workload);
+                CAPTURE(name_of(offload), dp, zero);
+                REQUIRE(fault.has_value() == (zero < 3));
+                if (!fault) continue;
+                CHECK(fault->problem == PlanProblem::zero);
+                CHECK_THAT(fault->message, contains("use ZeRO 3"));
+                CHECK_THAT(fault->message,
+                           contains(offload == Offload::parameters ? "offload optimizer)" : "optimizer+activations)"));
+            }
+    ParallelPlan const whole{.dp = 4, .zero = 3, .shard_group = 1, .offload = Offload::parameters};
+    CHECK_THAT(find_fault(model, whole, workload).value().message, contains("larger groups"));
+}
+
 TEST_CASE("find_fault: every broken rule is found, with the numbers in the message", "[INV-11]") {
     std::vector<Case> const cases{
         {"zero degree", [](auto&, auto& p, auto&) { p.dp = 0; }, PlanProblem::not_positive, "dp is 0"},

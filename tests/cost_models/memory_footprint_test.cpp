@@ -641,6 +641,65 @@ TEST_CASE("DeepSpeed's host holds fp32 weights, gradients and moments, and buffe
             }
 }
 
+TEST_CASE("parameters in host memory leave the device what is gathered, and no byte is lost", "[INV-21]") {
+    std::mt19937_64 random(seeded(41));
+    for (char const* const name : {"deepspeed", "fsdp", "torchtitan", "pytorch"})
+        for (int i = 0; i < 50; ++i) {
+            FrameworkMemory memory = find_framework(name, "test").memory;
+            memory.reduce_bucket_layers.value = 0;
+            StageLoad load = random_load(random);
+            load.microbatches = 2;
+            ParallelPlan plan{.dp = 8, .zero = 3};
+            StageMemory const here = stage_memory(load, plan, memory);
+            plan.offload = Offload::optimizer;
+            Bytes const optimizer = stage_memory(load, plan, memory).host;
+            plan.offload = Offload::parameters;
+            StageMemory const away = stage_memory(load, plan, memory);
+            CAPTURE(name, i);
+            CHECK(away.state() == Bytes{});
+            // Gradients have an fp32 copy in DeepSpeed's host memory, wherever the weights are.
+            bool const copied = memory.offloads_gradients.value > 0;
+            Bytes const expected = copied ? here.weights + optimizer : here.state();
+            CHECK(away.host.base() == Approx(expected.base()));
+            // Beside what is gathered: a layer's shard, and that of its gradients.
+            double const shard =
+                load.largest_layer.dense / dense_shards(plan) + load.largest_layer.expert / expert_shards(plan);
+            double const passing = (memory.weight_bytes.value + 4) * shard;
+            double const gathering = (here.allocated() - here.state()).base();
+            CHECK(away.allocated().base() >= gathering * (1 - 1e-9));
+            CHECK(away.allocated().base() <= (gathering + passing) * (1 + 1e-9));
+        }
+}
+
+TEST_CASE("on one device what is gathered of parameters in host memory is there, too", "[INV-21]") {
+    FrameworkMemory deepspeed = find_framework("deepspeed", "test").memory;
+    deepspeed.reduce_bucket_layers.value = 0;
+    StageLoad load;
+    load.layers = 40;
+    load.parameters = {.dense = 13e9};
+    load.largest_layer = {.dense = 0.3e9};
+    load.ends = {.dense = 0.2e9};
+    ParallelPlan const plan{.zero = 3, .offload = Offload::parameters};
+    StageMemory const m = stage_memory(load, plan, deepspeed);
+    CHECK(m.state() == Bytes{});
+    // Two layers and the gradients of one, a shard of weights and of fp32 gradients; the ends and their gradients.
+    CHECK(m.buffers / units::GB == Approx((3 * 2 + 2 + 4) * 0.3 + 4 * 0.2));
+    CHECK(m.host / units::GB == Approx((4 + 4 + 8 + 2 + 2) * 13));
+}
+
+TEST_CASE("frozen weights are in host memory with the parameters", "[INV-21]") {
+    FrameworkMemory const memory = find_framework("fsdp", "test").memory;
+    StageLoad load;
+    load.layers = 32;
+    load.frozen.plain = {.dense = 8e9};
+    ParallelPlan plan{.dp = 8, .zero = 3};
+    plan.adapters = {.rank = 16, .targets = adapter_targets_from("all", "test")};
+    CHECK(stage_memory(load, plan, memory).weights / units::GB == Approx(2));
+    plan.offload = Offload::parameters;
+    CHECK(stage_memory(load, plan, memory).weights == Bytes{});
+    CHECK(stage_memory(load, plan, memory).host / units::GB == Approx(2));
+}
+
 TEST_CASE("DeepSpeed reduces gradients from buckets of its own, two in turn below ZeRO 3", "[INV-21]") {
     FrameworkMemory deepspeed = find_framework("deepspeed", "test").memory;
     REQUIRE(deepspeed.reduce_bucket_layers.value == 1);

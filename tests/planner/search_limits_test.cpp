@@ -94,6 +94,28 @@ TEST_CASE("search: what is offloaded must fit into host memory", "[INV-26]") {
         CHECK(c.estimate.memory.host > Bytes{});
 }
 
+TEST_CASE("search: parameters go to host memory with ZeRO 3 alone, on one accelerator, too", "[INV-26]") {
+    for (std::int64_t const accelerators : {1, 8}) {
+        Question question;
+        question.accelerators = {accelerators};
+        question.constraints.offload = {Offload::none, Offload::parameters};
+        SearchResult const result = question.answer();
+        std::size_t away = 0;
+        for (Candidate const& c : result.best) {
+            if (!offloads_parameters(c.plan)) continue;
+            ++away;
+            CHECK(c.plan.zero == 3);
+            CHECK(c.estimate.memory.state() == Bytes{});
+        }
+        CHECK(away > 0);
+        question.constraints.zero = AxisFilter::parse("0,2", "--zero", 0);
+        for (Candidate const& c : question.answer().best)
+            CHECK_FALSE(offloads_parameters(c.plan));
+        question.constraints.offload = {Offload::parameters};
+        CHECK_THROWS_WITH(question.answer(), contains("--zero 3"));
+    }
+}
+
 TEST_CASE("search: a plan that offloads in part is admitted by what it holds on its own", "[INV-26]") {
     for (bool const by_layers : {false, true}) {
         Question question;
@@ -273,9 +295,10 @@ TEST_CASE("advice: with nothing fixed the way out is more accelerators, another 
     question.limit.host = Bytes{};
     REQUIRE(question.answer().best.empty());
     auto const more = question.advice();
-    REQUIRE(more.size() == 2);
-    CHECK_THAT(more[0], Catch::StartsWith("--gpus "));
-    CHECK_THAT(more[1], Catch::StartsWith("--lora-rank 16 --base-weights nf4 (another training"));
+    REQUIRE(more.size() == 3);
+    CHECK_THAT(more[0], Catch::StartsWith("--space full --cluster ") && contains("host_memory="));  // all of the state
+    CHECK_THAT(more[1], Catch::StartsWith("--gpus "));
+    CHECK_THAT(more[2], Catch::StartsWith("--lora-rank 16 --base-weights nf4 (another training"));
 
     question.model = llama(4096, 32, 8, 32, 14336);
     question.limit.usable = 1 * units::GB;

@@ -376,8 +376,11 @@ TEST_CASE("optimizers and offload that framework or notes name are counted or re
     CHECK(why("Hugging Face Trainer", "Adafactor") == "optimizer adafactor is not modelled");
     CHECK(why("Hugging Face Trainer", "optimizer: Lion") == "optimizer lion is not modelled");
     CHECK(why("DeepSpeed ZeRO-3 Offload", "", 3) == "offload to host memory, of what is not stated");
-    CHECK(why("torchtune", "CPU offload + fused optimizer") == "offload to host memory, of what is not stated");
-    CHECK(why("DeepSpeed", "param + optimizer offload") == "offload of weights");
+    CHECK(why("torchtune", "CPU offload + fused optimizer") == "offload of weights that ZeRO 3 does not gather");
+    CHECK(why("DeepSpeed", "param + optimizer offload") == "offload of weights that ZeRO 3 does not gather");
+    CHECK(plan("DeepSpeed", "param + optimizer offload", 3).offload == Offload::parameters);
+    CHECK(plan("torchtune", "CPU offload + fused optimizer", 3).offload == Offload::parameters);
+    CHECK(plan("torchtune", "CPU offload; activation offloading", 3).offload == Offload::parameters_and_activations);
     CHECK(why("Megatron-LM", "optimizer-offload-fraction=0.5") == "offload of a part of the optimizer");
 }
 

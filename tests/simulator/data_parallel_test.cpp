@@ -424,6 +424,58 @@ TEST_CASE("data_parallel_time: the update reads and writes its bytes once, less 
     CHECK(saved.base() == Approx(28 * 1e9 / 64 * (1 / 25e9 - 1 / 100e9)));
 }
 
+TEST_CASE("data_parallel_time: parameters in host memory come up for both passes of every microbatch", "[INV-24]") {
+    ClusterSpec const machine = cluster();
+    double const link = machine.accelerator.host_bandwidth.value.base();
+    double const host = machine.accelerator.host_update().value.base();
+    StageLoad load = load_of(1e9, 32);
+    load.microbatches = 4;
+    FrameworkTiming const framework = two_bytes();
+    Pricer pricer(machine, framework);
+    for (std::int64_t const dp : {1, 8}) {
+        ParallelPlan plan{.dp = dp, .zero = 3};
+        DataParallelCurves curves = data_parallel_curves(plan, pricer);
+        curves.gradients = {.usual_bytes = 4, .weight_bytes = 4};  // PyTorch's, in fp32
+        auto const time = [&] { return data_parallel_time(load, plan, {}, curves, machine.accelerator, framework); };
+        DataParallelTime const here = time();
+        CHECK(here.copies == Seconds{});
+        plan.offload = Offload::parameters;
+        DataParallelTime const away = time();
+        double const shard = 1e9 / static_cast<double>(dp);
+        CAPTURE(dp);
+        // Nothing runs beside them here.
+        CHECK(away.copies.base() == Approx(4 * 2 * 4 * shard / link));
+        CHECK(away.exposed.base() == Approx(here.exposed.base()));
+        CHECK(away.optimizer == Seconds{});
+        // Gradients go down four times and are added up three times; update and norm are the host's. No weights return.
+        CHECK(away.offload.base() == Approx(4 * 4 * shard / link + (28 + 3 * 3 * 4 + 4) * shard / host));
+        // DeepSpeed adds up on the device, in 16 bits, and reads the norm there.
+        curves.gradients = {.usual_bytes = 2, .weight_bytes = 2, .to_host = Switch::on};
+        DataParallelTime const deepspeed = time();
+        CHECK(deepspeed.copies.base() == Approx(4 * 2 * 2 * shard / link));
+        CHECK(deepspeed.offload.base() == Approx((4 * 2 * 2 + 4) * shard / link + 28 * shard / host));
+        CHECK(deepspeed.optimizer > Seconds{});
+        plan.offload = Offload::optimizer;  // weights return once
+        CHECK((time().offload - deepspeed.offload).base() == Approx(2 * shard / link));
+    }
+}
+
+TEST_CASE("data_parallel_time: weights from host memory hide beside passes as gathers do, but those of a layer",
+          "[INV-24]") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming hiding = two_bytes();
+    hiding.fsdp_overlap = known(1.0);
+    StageLoad const load = load_of(1e9, 32);
+    ParallelPlan const plan{.zero = 3, .offload = Offload::parameters};
+    auto const copies = [&](Seconds pass) { return time_of(load, plan, machine, hiding, pass, pass).copies; };
+    Seconds const all = copies({});
+    CHECK(all > Seconds{});
+    CHECK(copies(10 * units::s).base() == Approx(all.base() / 32));
+    CHECK(copies(0.25 * all).base() == Approx(all.base() / 2));
+    hiding.fsdp_overlap = known(0.5);
+    CHECK(copies(10 * units::s).base() == Approx(all.base() / 2));
+}
+
 TEST_CASE("data_parallel_time: an offloaded optimizer reads and writes in host memory what it holds there",
           "[INV-24]") {
     ClusterSpec const machine = cluster();

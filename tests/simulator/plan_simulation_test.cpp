@@ -253,6 +253,20 @@ TEST_CASE("simulation: activations in host memory make no room for gradients", "
     check_near_footprint(form, plan, 0.97);
 }
 
+TEST_CASE("simulation: memory over time peaks where the footprint says of parameters in host memory", "[INV-34]") {
+    ModelSpec const model = llama(2048, 16, 8, 16, 5504);
+    ClusterSpec const machine = cluster();
+    for (char const* const framework : {"deepspeed", "fsdp", "torchtitan"})
+        for (std::int64_t const dp : {1, 4})
+            for (Offload const offload : {Offload::parameters, Offload::parameters_and_activations}) {
+                FrameworkProfile const profile = find_framework(framework, "test");
+                ClosedForm form(model, {.sequence = 4096, .global_batch = 8}, machine, profile, Precision::bf16);
+                CAPTURE(framework, dp, name_of(offload));
+                check_near_footprint(form, {.dp = dp, .zero = 3, .recompute = Recompute::full, .offload = offload},
+                                     0.9);
+            }
+}
+
 TEST_CASE("simulation: memory over time peaks where the footprint says of chunks with unequal layers", "[INV-34]") {
     ModelSpec const model = llama(2048, 16, 8, 32, 5504);
     Workload const workload{.sequence = 4096, .global_batch = 32};

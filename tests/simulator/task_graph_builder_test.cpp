@@ -1,6 +1,7 @@
 #include "simulator/task_graph_builder.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/plan_check.hpp"
 #include "simulator/plan_simulation.hpp"
 #include "simulator/rank_activity.hpp"
 #include "tests/catch.hpp"
@@ -95,6 +96,32 @@ TEST_CASE("graph: ZeRO 3 beside activations on their way to the host takes what 
         CHECK(step == Approx(estimate.time.base()).epsilon(0.05));
     }
     CHECK(both > 15);
+}
+
+TEST_CASE("graph: weights that come from host memory take what the estimate says", "[INV-30]") {
+    std::mt19937_64 random(seeded(37));
+    int waits = 0;
+    for (int i = 0; i < 300; ++i) {
+        ClusterSpec const machine = cluster_with_host_link(random);
+        FrameworkProfile const framework = busy_framework(random);
+        PlannedCase c = draw_plan(random, true);
+        c.plan.pp = c.plan.vpp = 1;
+        c.plan.schedule = Schedule::one_f_one_b;
+        c.plan.dp = pick<std::int64_t>(random, {1, 4});
+        c.plan.zero = 3;
+        c.plan.offload = pick(random, {Offload::parameters, Offload::parameters, Offload::parameters_and_activations});
+        c.workload.global_batch = 32;
+        if (find_problem(c.model, c.plan, c.workload)) continue;
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        StepEstimate const estimate = form.evaluate(c.plan);
+        double const step = simulated(form, c.plan, {.granularity = Granularity::layer});
+        StepBreakdown const& b = estimate.breakdown;
+        if (b.offload > 0.3 * estimate.time) ++waits;
+        CAPTURE(i, c.plan.dp, c.plan.cp, c.plan.ep, name_of(c.plan.offload), estimate.time.base(), b.dp.base(),
+                b.offload.base(), step);
+        CHECK(step == Approx(estimate.time.base()).epsilon(0.05));
+    }
+    CHECK(waits > 30);
 }
 
 TEST_CASE("graph: every rank for itself takes as long as one for all", "[INV-31]") {

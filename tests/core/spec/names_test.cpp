@@ -33,7 +33,7 @@ TEST_CASE("every enumerator has a distinct name that reads back as itself") {
     check_round_trip(Basis::assumed, basis_from);
     check_round_trip(Schedule::dualpipe_v, schedule_from);
     check_round_trip(Recompute::full, recompute_from);
-    check_round_trip(Offload::optimizer_and_activations, offload_from);
+    check_round_trip(Offload::parameters_and_activations, offload_from);
     check_round_trip(ContextParallel::ulysses, context_parallel_from);
     check_round_trip(Optimizer::muon, optimizer_from);
     check_round_trip(ScaleUpKind::torus, scale_up_kind_from);
