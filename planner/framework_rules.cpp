@@ -179,6 +179,7 @@ bool FrameworkRules::offloads(ParallelPlan const& p, ModelSpec const& model) con
     bool const shares = p.zero >= 1 || most_copies(p, model) == 1;
     switch (launcher_) {
         case Launcher::megatron:
+            if (offloads_parameters(p)) return false;
             if (offloads_optimizer(p) && !(is_adam && shares)) return false;
             if (p.narrow_copies == Switch::off && !offloads_beside_narrow_weights(p)) return false;
             return !offloads_activations(p) || megatron_offloads_activations(p);
@@ -186,9 +187,14 @@ bool FrameworkRules::offloads(ParallelPlan const& p, ModelSpec const& model) con
             if (offloads_optimizer(p) && !(is_adam && shares)) return false;
             return !offloads_activations(p) || p.recompute == Recompute::full;
         case Launcher::torchtitan:
-        case Launcher::fsdp2: return !offloads_activations(p);
+        case Launcher::fsdp2:
+            // The optimizer's state goes with the parameters. torchtitan shards nothing on one rank.
+            if (offloads_parameters(p) ? launcher_ == Launcher::torchtitan && most_copies(p, model) == 1
+                                       : offloads_optimizer(p) && p.zero == 3)
+                return false;
+            return !offloads_activations(p);
         case Launcher::maxtext:
-        case Launcher::nanotron:
+        case Launcher::nanotron: return !offloads_parameters(p);
         case Launcher::any: break;
     }
     return true;

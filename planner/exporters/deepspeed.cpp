@@ -72,13 +72,16 @@ void translate_state(Translation& t, ModelSpec const& model) {
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
                   "DeepSpeed's AdamW keeps its moments in fp32, not as {}", name_of(p.optimizer));
     if (offloads_optimizer(p) && p.zero == 0 && most_copies(p, model) > 1)
-        t.replace(&ParallelPlan::offload, offloads_activations(p) ? Offload::activations : Offload::none, "offload",
+        t.replace(&ParallelPlan::offload, without_optimizer(p.offload), "offload",
                   "the optimizer is offloaded with ZeRO 1, 2 or 3 only");
     if (offloads_optimizer(p) && p.optimizer == Optimizer::sgd)
-        t.replace(&ParallelPlan::offload, offloads_activations(p) ? Offload::activations : Offload::none, "offload",
+        t.replace(&ParallelPlan::offload, without_optimizer(p.offload), "offload",
                   "Megatron-DeepSpeed offloads Adam's state only; SGD's stays (--optimizer adamw)");
+    if (offloads_parameters(p) && p.zero != 3)
+        t.replace(&ParallelPlan::offload, without_parameters(p.offload), "offload",
+                  "DeepSpeed offloads weights with ZeRO 3 only: they stay");
     if (offloads_activations(p) && p.recompute != Recompute::full)
-        t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
+        t.replace(&ParallelPlan::offload, without_activations(p.offload), "offload",
                   "DeepSpeed offloads the checkpoints of recomputed layers and no other activations");
 }
 

@@ -18,6 +18,7 @@ Json zero_section(LaunchPlan const& launch, ParallelPlan const& p, int stage) {
     if (p.dp * p.cp > 1) zero["overlap_comm"] = true;
     if (p.zero == 3 && p.shard_group > 0) zero["mics_shard_size"] = p.shard_group;
     if (offloads_optimizer(p)) zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
+    if (offloads_parameters(p)) zero["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
     return zero;
 }
 

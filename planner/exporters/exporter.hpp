@@ -72,6 +72,11 @@ public:
     void leave_out_named_activations();
     /// For a framework that offloads the activations of all layers alike.
     void leave_out_offload_layers();
+    /// For a framework that offloads the optimizer's state by FSDP's CPU offload, here called `setting`, which takes
+    /// weights and gradients along.
+    void offload_as_fsdp(std::string_view setting);
+    /// For a framework that offloads no weights. Before all else: one rank then has no use for ZeRO.
+    void leave_parameters_here(ModelSpec const& model);
     void leave_out_activation_input();
     void leave_out_narrow_copies();
     /// For a framework whose files do not say what gradients are added up in.

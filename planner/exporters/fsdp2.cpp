@@ -113,12 +113,9 @@ void translate_step(Translation& t) {
     if (is_narrow(p.precision))
         t.replace(&ParallelPlan::precision, Precision::bf16, "precision",
                   "{} needs a conversion of the model's layers (torchao); the file has bf16", name_of(p.precision));
-    if (offloads_optimizer(p))
-        t.runs_otherwise("offload",
-                         "CPUOffloadPolicy moves weights and gradients to the host as well, not only the optimizer");
     if (offloads_activations(p))
-        t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
-                  "activations are not offloaded");
+        t.replace(&ParallelPlan::offload, without_activations(p.offload), "offload", "activations are not offloaded");
+    t.offload_as_fsdp("CPUOffloadPolicy");
     if (p.attention != AttentionKernel::flash) t.cannot("attention", "the kernel is the model's choice");
     if (p.dropout == Switch::on) t.cannot("dropout", "it is the model's");
     if (p.fused_cross_entropy == Switch::on) t.cannot("fused_cross_entropy", "it is the training script's");

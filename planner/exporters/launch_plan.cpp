@@ -106,7 +106,9 @@ ParallelPlan normal_form(ParallelPlan plan, ModelSpec const& model) {
     std::int64_t const ranks = plan.dp * plan.cp;
     if (plan.shard_group == ranks) plan.shard_group = 0;
     bool const shards_experts = model.moe && expert_shards(plan) > 1;
-    if (most_copies(plan, model) == 1 || (plan.shard_group == 1 && !shards_experts)) plan.zero = 0;
+    bool const shares = most_copies(plan, model) > 1 && (plan.shard_group != 1 || shards_experts);
+    // Parameters come from host memory by ZeRO 3 on one rank, too.
+    if (!shares && !offloads_parameters(plan)) plan.zero = 0;
     if (plan.zero == 0) plan.shard_group = 0;
     plan.gradients = gradient_format(plan);
     if (plan.cp == 1) plan.cp_mode = ContextParallel::ring;

@@ -106,7 +106,7 @@ void translate_recompute(Translation& t, ModelSpec const& model) {
     t.leave_out_activation_input();
     t.leave_out_narrow_copies();
     if (RematPolicy const policy = remat_policy_of(p); offloads_activations(p)) {
-        if (policy.offloaded.empty()) p.offload = offloads_optimizer(p) ? Offload::optimizer : Offload::none;
+        if (policy.offloaded.empty()) p.offload = without_activations(p.offload);
         p.offloaded_activations = policy.offloaded;
     }
 }
@@ -318,6 +318,7 @@ namespace {
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
     t.leave_out_adapters();
+    t.leave_parameters_here(launch.model);
     translate_layout(t, launch);
     translate_experts(t, launch.model);
     translate_sharding(t);

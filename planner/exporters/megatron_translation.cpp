@@ -46,8 +46,7 @@ void translate_recompute(Translation& t) {
 
 void keep_optimizer_here(Translation& t, char const* why) {
     if (!offloads_optimizer(t.plan)) return;
-    t.replace(&ParallelPlan::offload, offloads_activations(t.plan) ? Offload::activations : Offload::none, "offload",
-              "{}", why);
+    t.replace(&ParallelPlan::offload, without_optimizer(t.plan.offload), "offload", "{}", why);
 }
 
 /// What neither of Megatron-Core's ways to share the state takes.
@@ -90,7 +89,7 @@ void translate_state(Translation& t, ModelSpec const& model) {
                       "the precision-aware optimizer needs the distributed optimizer (ZeRO 1); moments stay in fp32");
     }
     if (offloads_activations(p) && !megatron_offloads_activations(p))
-        t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
+        t.replace(&ParallelPlan::offload, without_activations(p.offload), "offload",
                   "activations are offloaded without pipeline stages and without recompute only; they stay");
 }
 
@@ -233,6 +232,7 @@ std::vector<std::pair<std::string, std::string>> megatron_environment(ParallelPl
 }
 
 void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
+    t.leave_parameters_here(launch.model);
     translate_schedule(t, launch.model);
     t.leave_out_named_activations();
     translate_recompute(t);

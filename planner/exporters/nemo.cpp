@@ -63,7 +63,7 @@ void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
         t.cannot("model", "latent attention: take the recipe of DeepSeek's model class instead");
     if (p.adapters.on()) translate_adapters_for_nemo(t, model);
     if (offloads_activations(p))
-        t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
+        t.replace(&ParallelPlan::offload, without_activations(p.offload), "offload",
                   "activations are not offloaded by the recipe");
     note_head_exchange(t, model);
     note_missing(t, model);

@@ -1,5 +1,6 @@
 #include "planner/exporters/exporter.hpp"
 
+#include "core/graph/plan_check.hpp"
 #include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 #include "planner/exporters/quoting.hpp"
@@ -31,6 +32,24 @@ void Translation::leave_out_named_activations() {
     replace(&ParallelPlan::offloaded_activations, all_activations, "offloaded_activations",
             "all activations that are kept are offloaded, and not {} alone",
             activations_text(plan.offloaded_activations, ", "));
+}
+
+void Translation::offload_as_fsdp(std::string_view setting) {
+    if (!offloads_optimizer(plan) || offloads_parameters(plan)) return;
+    ParallelPlan with_weights = plan;
+    with_weights.offload = Offload::parameters;
+    constexpr auto note = "{} moves weights and gradients to the host as well, not only the optimizer";
+    if (offload_suits_sharding(with_weights))
+        replace(&ParallelPlan::offload, with_weights.offload, "offload", note, setting);
+    else
+        runs_otherwise("offload", note, setting);
+}
+
+void Translation::leave_parameters_here(ModelSpec const& model) {
+    if (!offloads_parameters(plan)) return;
+    replace(&ParallelPlan::offload, without_parameters(plan.offload), "offload",
+            "weights stay on the accelerator: the file offloads the optimizer's state alone");
+    plan = normal_form(plan, model);
 }
 
 void Translation::leave_out_offload_layers() {

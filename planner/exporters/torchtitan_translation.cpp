@@ -235,17 +235,13 @@ void translate_rest(Translation& t, TorchtitanRelease release) {
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "there is no {}: the file has AdamW",
                   name_of(p.optimizer));
     }
-    Offload const without_optimizer = offloads_activations(p) ? Offload::activations : Offload::none;
+    if (offloads_activations(p))
+        t.replace(&ParallelPlan::offload, without_activations(p.offload), "offload", "activations are not offloaded");
     if (offloads_optimizer(p) && !shards(p, release))
-        t.replace(&ParallelPlan::offload, without_optimizer, "offload",
+        t.replace(&ParallelPlan::offload, Offload::none, "offload",
                   "enable_cpu_offload is FSDP's, which one rank and plain replicas do without: nothing is offloaded "
                   "(several data-parallel ranks with --zero 2 or 3 have it)");
-    else if (offloads_optimizer(p))
-        t.runs_otherwise("offload",
-                         "enable_cpu_offload moves weights and gradients to the host as well, not only the optimizer");
-    if (offloads_activations(p))
-        t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
-                  "activations are not offloaded");
+    t.offload_as_fsdp("enable_cpu_offload");
 }
 
 }  // namespace

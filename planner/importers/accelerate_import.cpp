@@ -73,12 +73,6 @@ void read_fsdp(YamlValues& in, ForeignPlan& out, std::optional<std::int64_t> pro
     else
         read_first_fsdp(in, out, processes);
     if (in.flag("fsdp_config.fsdp_activation_checkpointing").value_or(false)) p.recompute = Recompute::full;
-    if (in.flag("fsdp_config.fsdp_offload_params").value_or(false)) {
-        p.offload = Offload::optimizer;
-        out.warnings.emplace_back(
-            "fsdp_config.fsdp_offload_params: weights and gradients are counted on the accelerator, the optimizer in "
-            "the host");
-    }
 }
 
 /// What Accelerate gives DeepSpeed where the file names no JSON.
@@ -194,6 +188,8 @@ ForeignPlan import_accelerate(std::string_view yaml, std::string_view deepspeed,
     if (name == "FSDP") {
         read_fsdp(in, out, processes);
         read_mesh(in, out, processes, DataRanks::shard);
+        if (in.flag("fsdp_config.fsdp_offload_params").value_or(false))
+            offload_by_fsdp(out, "fsdp_config.fsdp_offload_params");
     } else if (name == "DEEPSPEED" || name == "NO" || (name.starts_with("MULTI_") && name != "MULTI_CPU")) {
         read_mesh(in, out, processes, DataRanks::replicate);
     } else {

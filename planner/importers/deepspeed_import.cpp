@@ -96,7 +96,22 @@ std::string framework_of(DeepSpeedSettings const& s, ParallelPlan const& p, Mode
     return framework;
 }
 
-void apply_settings(DeepSpeedSettings const& s, ForeignPlan& out, ModelSpec const& model) {
+/// Source: DeepSpeed, runtime/zero/stage3.py ("parameter offload is only available with optimizer state offload"),
+/// config.py (`offload_param`: valid with stage 3).
+void read_parameter_offload(DeepSpeedSettings const& s, ForeignPlan& out, std::string_view where) {
+    if (out.plan.zero != 3) {
+        out.warnings.emplace_back("zero_optimization.offload_param: without effect but with stage 3");
+        return;
+    }
+    if (!s.offloads_optimizer)
+        throw InputError(
+            "{}: zero_optimization.offload_param: without offload_optimizer, which DeepSpeed refuses (add "
+            "offload_optimizer with device cpu)",
+            where);
+    out.plan.offload = Offload::parameters;
+}
+
+void apply_settings(DeepSpeedSettings const& s, ForeignPlan& out, std::string_view where, ModelSpec const& model) {
     ParallelPlan& p = out.plan;
     if (s.tensor_parallel) p.tp = *s.tensor_parallel;
     if (s.sequence_parallel) p.cp = *s.sequence_parallel;
@@ -104,11 +119,9 @@ void apply_settings(DeepSpeedSettings const& s, ForeignPlan& out, ModelSpec cons
     if (s.zero) p.zero = *s.zero;
     if (s.precision) p.precision = *s.precision;
     if (s.optimizer) p.optimizer = *s.optimizer;
-    bool const checkpoints = s.offloads_checkpoints && p.recompute == Recompute::full;
-    p.offload = s.offloads_optimizer && checkpoints ? Offload::optimizer_and_activations
-                : s.offloads_optimizer              ? Offload::optimizer
-                : checkpoints                       ? Offload::activations
-                                                    : Offload::none;
+    p.offload = s.offloads_optimizer ? Offload::optimizer : Offload::none;
+    if (s.offloads_parameters) read_parameter_offload(s, out, where);
+    if (s.offloads_checkpoints && p.recompute == Recompute::full) p.offload = with_activations(p.offload);
     out.framework = framework_of(s, p, model);
 }
 
@@ -136,7 +149,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
             "do, or name the launch script instead");
     }
     if (!s.zero && launch.empty()) out.plan.zero = 0;
-    apply_settings(s, out, model);
+    apply_settings(s, out, where, model);
     if (tf32 && out.plan.precision == Precision::fp32) out.plan.precision = Precision::tf32;
     read_batches(s, launch, of_launch, out, where);
     read_shard_group(s, out.plan);
@@ -145,7 +158,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
 
 void add_deepspeed(ForeignPlan& out, std::string_view json, std::string_view where, ModelSpec const& model) {
     DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
-    apply_settings(s, out, model);
+    apply_settings(s, out, where, model);
     read_batches(s, "", MicroBatch::open, out, where);
     read_shard_group(s, out.plan);
 }

@@ -17,6 +17,7 @@ struct DeepSpeedSettings {
     bool sums_in_fp32 = false;            ///< gradients over the microbatches
     std::optional<double> sent_bytes, cp_sent_bytes;  ///< of a gradient, and with sequence parallelism
     bool offloads_optimizer = false;
+    bool offloads_parameters = false;
     bool offloads_checkpoints = false;
 };
 

@@ -149,9 +149,10 @@ void read_zero(Section zero, DeepSpeedSettings& s, ForeignPlan& out, std::string
         offload->finish(out, offload_without_effect);
     }
     if (auto offload = zero.section("offload_param")) {
-        if (offload->text("device").value_or("none") != "none")
-            out.warnings.emplace_back(
-                "zero_optimization.offload_param: weights are counted as kept on the accelerator");
+        std::string const device = offload->text("device").value_or("none");
+        s.offloads_parameters = device != "none";
+        if (device == "nvme")
+            out.warnings.emplace_back("zero_optimization.offload_param: NVMe is counted as host memory");
         offload->finish(out, offload_without_effect);
     }
     s.reduce_bucket = zero.count("reduce_bucket_size");

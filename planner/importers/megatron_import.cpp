@@ -153,14 +153,10 @@ void read_optimizer(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model
     } else if (precise && (first.value_or("fp32") != "fp32" || second.value_or("fp32") != "fp32")) {
         out.warnings.push_back("--exp-avg-dtype: moments of these formats are counted as fp32");
     }
-    bool const optimizer = in.flag("--optimizer-cpu-offload");
-    if (auto const share = in.number("--optimizer-offload-fraction"); optimizer && share && *share < 1)
+    if (in.flag("--optimizer-cpu-offload")) p.offload = Offload::optimizer;
+    if (auto const share = in.number("--optimizer-offload-fraction"); offloads_optimizer(p) && share && *share < 1)
         out.warnings.push_back("--optimizer-offload-fraction: counted as all of the state");
-    bool const activations = read_activation_offload(in, out, model);
-    p.offload = optimizer && activations ? Offload::optimizer_and_activations
-                : optimizer              ? Offload::optimizer
-                : activations            ? Offload::activations
-                                         : Offload::none;
+    if (read_activation_offload(in, out, model)) p.offload = with_activations(p.offload);
 }
 
 /// Whose attention runs: Megatron-Core's own, which is never fused and whose softmax is a flag's to choose, or

@@ -1,7 +1,10 @@
 #include "planner/importers/read_values.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/plan_check.hpp"
 #include "core/nearest.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -31,6 +34,15 @@ void note_values_left(ForeignPlan& out, std::span<std::string const> not_asked, 
             out.warnings.push_back(name + ": not known here, so counted as without effect" +
                                    did_you_mean(name, missing));
     }
+}
+
+void offload_by_fsdp(ForeignPlan& out, std::string_view key) {
+    ParallelPlan& p = out.plan;
+    p.offload = Offload::parameters;
+    if (offload_suits_sharding(p)) return;
+    p.offload = without_parameters(p.offload);
+    out.warnings.push_back(
+        fmt::format("{}: weights and gradients are counted on the accelerator, the optimizer in the host", key));
 }
 
 }  // namespace sextant

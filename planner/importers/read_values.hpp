@@ -19,4 +19,8 @@ std::int64_t whole_number(std::string const& value, std::string_view where, std:
 void note_values_left(ForeignPlan& out, std::span<std::string const> not_asked, std::span<std::string const> missing,
                       std::span<std::string_view const> harmless);
 
+/// What FSDP's CPU offload, which the file calls `key`, makes of a plan whose sharding has been read: parameters in
+/// host memory, or, where they are not gathered for each pass, the optimizer's state alone, with a warning.
+void offload_by_fsdp(ForeignPlan& out, std::string_view key);
+
 }  // namespace sextant

@@ -237,12 +237,7 @@ void read_training(TomlValues& in, ForeignPlan& out) {
     std::string const optimizer = in.text("optimizer.name").value_or("AdamW");
     if (optimizer != "Adam" && optimizer != "AdamW")
         throw InputError("{}: optimizer.name: '{}' is not modelled (Adam or AdamW)", in.where(), optimizer);
-    if (in.flag("training.enable_cpu_offload")) {
-        p.offload = Offload::optimizer;
-        out.warnings.emplace_back(
-            "training.enable_cpu_offload: weights and gradients are counted on the accelerator, the optimizer in the "
-            "host");
-    }
+    if (in.flag("training.enable_cpu_offload")) offload_by_fsdp(out, "training.enable_cpu_offload");
 }
 
 /// Whose constants a run without torch.compile has: layers that run op by op are FSDP2's in eager PyTorch, in

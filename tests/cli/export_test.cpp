@@ -69,9 +69,14 @@ TEST_CASE("export: a file predicts no offload that it does not run", "[cli][expo
     std::string const kept = header(zero + Arguments{"activations"});
     CHECK_THAT(kept, contains("of what this file runs, not of all that the plan says"));
     CHECK_THAT(kept, contains("activations are not offloaded"));
-    CHECK_THAT(header(zero + Arguments{"optimizer"}), contains("of the plan, not of what this file runs: step"));
-    CHECK_THAT(header({"--framework", "torchtitan", "--zero", "3", "--format", "torchtitan", "--offload", "optimizer"}),
-               contains("of the plan, not of what this file runs: step"));
+    for (char const* const format : {"fsdp", "torchtitan"}) {
+        auto const offloads = [&](char const* stage) {
+            return header({"--framework", format, "--zero", stage, "--format",
+                           std::string_view(format) == "fsdp" ? "fsdp2" : format, "--offload", "optimizer"});
+        };
+        CHECK_THAT(offloads("3"), contains("of what this file runs, not of all that the plan says"));
+        CHECK_THAT(offloads("2"), contains("of the plan, not of what this file runs: step"));
+    }
 }
 
 TEST_CASE("export: a file predicts what it runs, by the constants that it names", "[cli][export]") {

@@ -57,8 +57,8 @@ TEST_CASE("search: what it finds by itself the framework's files say as it is", 
                     // The constants hold for later releases as well, which the mark asks for.
                     std::erase_if(missing,
                                   [](std::string const& note) { return note.find("later") != std::string::npos; });
-                    // Its way of offloading takes more along than the plan says, which the mark tells.
-                    if (c.plan.offload == Offload::optimizer && missing.size() == 1) continue;
+                    // FSDP's way of offloading takes more along than ZeRO 2 says, which the mark tells.
+                    if (c.plan.offload == Offload::optimizer && c.plan.zero < 3 && missing.size() == 1) continue;
                     CAPTURE(c.plan.tp, c.plan.pp, c.plan.cp, c.plan.ep, c.plan.zero, c.plan.vpp, missing);
                     CHECK(missing.empty());
                     if (!missing.empty()) break;

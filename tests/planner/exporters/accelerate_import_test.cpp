@@ -90,8 +90,12 @@ TEST_CASE("Accelerate's FSDP 2 shards over its mesh", "[import]") {
     CHECK(accelerate(fsdp(two)).plan.zero == 3);
     CHECK(accelerate(fsdp(two + "  fsdp_reshard_after_forward: false\n")).plan.zero == 2);
     ForeignPlan const away = accelerate(fsdp(two + "  fsdp_offload_params: true\n"));
-    CHECK(away.plan.offload == Offload::optimizer);
-    CHECK(said_in(away.warnings, "fsdp_offload_params: weights and gradients are counted on the accelerator"));
+    CHECK(away.plan.offload == Offload::parameters);
+    CHECK_FALSE(said_in(away.warnings, "fsdp_offload_params"));
+    ForeignPlan const kept =
+        accelerate(fsdp(two + "  fsdp_reshard_after_forward: false\n  fsdp_offload_params: true\n"));
+    CHECK(kept.plan.offload == Offload::optimizer);
+    CHECK(said_in(kept.warnings, "fsdp_offload_params: weights and gradients are counted on the accelerator"));
     std::string const axis = "  parallelism_config_";
     ForeignPlan const mesh = accelerate(fsdp(two, "parallelism_config:\n" + axis + "dp_replicate_size: 2\n" + axis +
                                                       "dp_shard_size: 2\n" + axis + "tp_size: 2\n" + axis +
@@ -119,6 +123,13 @@ TEST_CASE("Accelerate gives DeepSpeed a stage, or the JSON that it names", "[imp
     CHECK(stage.plan.dp == 8);
     CHECK(stage.ignored == std::vector<std::string>{"deepspeed_config.zero3_init_flag"});
     CHECK(accelerate(head + "  gradient_clipping: 1.0\n").plan.zero == 2);
+    std::string const away = "  offload_param_device: cpu\n";
+    std::string const state = "  offload_optimizer_device: cpu\n";
+    CHECK(accelerate(head + "  zero_stage: 3\n" + away + state).plan.offload == Offload::parameters);
+    CHECK_THROWS_WITH(accelerate(head + "  zero_stage: 3\n" + away), contains("add offload_optimizer with device cpu"));
+    ForeignPlan const second = accelerate(head + "  zero_stage: 2\n" + away + state);
+    CHECK(second.plan.offload == Offload::optimizer);
+    CHECK(said_in(second.warnings, "offload_param: without effect but with stage 3"));
     CHECK_THROWS_WITH(accelerate(head + "  offload_param_device: gpu\n"), contains("'gpu' (none, cpu or nvme)"));
     std::string const named = head + "  deepspeed_config_file: ds.json\n";
     CHECK(accelerate_deepspeed_file(named, "a") == "ds.json");

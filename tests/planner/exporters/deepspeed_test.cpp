@@ -102,6 +102,31 @@ TEST_CASE("DeepSpeed offloads the optimizer of one rank by ZeRO, and of replicas
     CHECK_FALSE(writes(replicas, "\"offload_optimizer\""));
 }
 
+TEST_CASE("DeepSpeed offloads parameters with ZeRO 3, on one rank as on many, and no other format but FSDP's does",
+          "[export]") {
+    for (std::int64_t const dp : {1, 8}) {
+        ParallelPlan const plan{.dp = dp, .zero = 3, .offload = Offload::parameters};
+        Export const e = exported("deepspeed", "llama-3.1-8b", plan);
+        CHECK(e.expressed.offload == Offload::parameters);
+        CHECK(e.expressed.zero == 3);
+        CHECK_FALSE(notes(e, "", "offload"));
+        for (char const* const line : {"\"offload_param\"", "\"offload_optimizer\"", "\"stage\": 3"})
+            CHECK(writes(e, line));
+        CHECK(writes(e, "--cpu-optimizer\n"));
+    }
+    ParallelPlan plan{.dp = 8, .zero = 3, .offload = Offload::parameters};
+    Export const experts = exported("deepspeed", "mixtral-8x7b", plan);
+    CHECK(experts.expressed.offload == Offload::optimizer);
+    CHECK(notes(experts, "with ZeRO 3 only", "offload"));
+    CHECK_FALSE(writes(experts, "\"offload_param\""));
+    for (char const* const format : {"megatron", "nemo", "maxtext"}) {
+        Export const e = exported(format, "llama-3.1-8b", plan);
+        CAPTURE(format);
+        CHECK_FALSE(offloads_parameters(e.expressed));
+        CHECK(notes(e, "weights stay on the accelerator", "offload"));
+    }
+}
+
 TEST_CASE("DeepSpeed's ZeRO is told to take SGD, whose state Megatron-DeepSpeed does not offload", "[export]") {
     ParallelPlan plan{.dp = 8};
     std::string const allowed = "\"zero_allow_untested_optimizer\": true";

@@ -446,6 +446,28 @@ TEST_CASE("a DeepSpeed file as trainers write it gives what it says and no more"
     CHECK(has(f.warnings, "new_key: not known here"));
 }
 
+TEST_CASE("parameters in host memory come from DeepSpeed's offload_param and torchtitan's enable_cpu_offload",
+          "[import]") {
+    auto const deepspeed = [](std::string const& offload) {
+        return import_deepspeed(R"({"zero_optimization": {"stage": 3, )" + offload + "}}", "", "ds.json", llama());
+    };
+    std::string const state = R"("offload_optimizer": {"device": "cpu"})";
+    CHECK(deepspeed(state + R"(, "offload_param": {"device": "cpu", "pin_memory": true})").plan.offload ==
+          Offload::parameters);
+    CHECK(deepspeed(state + R"(, "offload_param": {"device": "none"})").plan.offload == Offload::optimizer);
+    ForeignPlan const disk = deepspeed(state + R"(, "offload_param": {"device": "nvme", "nvme_path": "/x"})");
+    CHECK(disk.plan.offload == Offload::parameters);
+    CHECK(has(disk.warnings, "zero_optimization.offload_param: NVMe is counted as host memory"));
+    CHECK_THROWS_WITH(deepspeed(R"("offload_param": {"device": "cpu"})"), contains("without offload_optimizer"));
+    auto const torchtitan = [](std::string const& reshard) {
+        return import_torchtitan("[training]\nenable_cpu_offload = true\n[parallelism]\n" + reshard, "t", llama());
+    };
+    CHECK(torchtitan("").plan.offload == Offload::parameters);
+    ForeignPlan const kept = torchtitan("fsdp_reshard_after_forward = \"never\"\n");
+    CHECK(kept.plan.offload == Offload::optimizer);
+    CHECK(has(kept.warnings, "training.enable_cpu_offload: weights and gradients are counted on the accelerator"));
+}
+
 TEST_CASE("a misspelt name in a file of others is warned of with the one that it may be", "[import]") {
     CHECK(has(import_megatron("--tensor-model-parallel-siz 8", "a", llama()).warnings,
               "did you mean '--tensor-model-parallel-size'?"));

@@ -114,6 +114,10 @@ TEST_CASE("an exported plan comes back as the plan its file expresses, and all e
         Case c = random_case(random);
         if (i % 40 == 0) c.plan.loss_chunks = 8;
         if (i % 16 == 1) c.plan.offload_layers = 1 + i % 8;
+        if (ParallelPlan away = c.plan; i % 8 == 5) {
+            away.offload = i % 16 == 5 ? Offload::parameters : Offload::parameters_and_activations;
+            if (!find_problem(c.model, away, c.workload)) c.plan = away;
+        }
         if (i % 64 == 2 && c.model.mlp.gated) c.plan.fp8_activation_input = Switch::on;
         // Megatron-LM's weights without the distributed optimizer have them, and beside most offloaded ones.
         bool const always = format == std::string_view("megatron") &&

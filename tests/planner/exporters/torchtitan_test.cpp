@@ -187,6 +187,20 @@ TEST_CASE("torchtitan offloads what FSDP shards, and nothing without it", "[expo
     CHECK_FALSE(offloads("llama-3.2-1b"));  // replicas
     plan.zero = 2;
     CHECK(offloads("llama-3.2-1b"));
+    for (char const* const format : {"torchtitan", "fsdp2"}) {
+        CHECK_FALSE(exported(format, "llama-3.2-1b", plan).predictable);
+        ParallelPlan all{.dp = 8, .zero = 3, .offload = Offload::optimizer};
+        Export const e = exported(format, "llama-3.2-1b", all);
+        CHECK(e.expressed.offload == Offload::parameters);
+        CHECK(notes(e, "moves weights and gradients to the host as well", "offload"));
+        all.offload = Offload::parameters;
+        Export const same = exported(format, "llama-3.2-1b", all);
+        CHECK(same.expressed.offload == Offload::parameters);
+        CHECK_FALSE(notes(same, "", "offload"));
+        CHECK(same.predictable);
+        CHECK(writes(same, std::string_view(format) == "fsdp2" ? "OFFLOAD = torch.bfloat16, True\n"
+                                                               : "enable_cpu_offload = true\n"));
+    }
     plan = {.cp = 2, .offload = Offload::optimizer};
     CHECK(offloads("llama-3.2-1b"));
     plan = {.tp = 2, .ep = 2, .offload = Offload::optimizer};
