@@ -62,11 +62,11 @@ std::vector<ParallelPlan> recompute_variants(ParallelPlan const& plan, ClosedFor
 }
 
 /// The plan, and where it does not fit also with fewer logits at once.
-std::vector<ParallelPlan> loss_variants(StepReport const& report, FrameworkProfile const& framework) {
+std::vector<ParallelPlan> loss_variants(StepReport const& report, ClosedForm const& form) {
     ParallelPlan const& plan = report.plan;
     std::vector<ParallelPlan> out{plan};
-    if (report.fits) return out;
-    Launcher const launcher = launcher_of(framework);
+    if (report.fits || form.model().head != OutputHead::vocabulary) return out;
+    Launcher const launcher = launcher_of(form.framework());
     if (plan.loss_chunks == 1 && cuts_loss(launcher)) out.emplace_back(plan).loss_chunks = usual_loss_chunks;
     if (plan.fused_cross_entropy == Switch::off && fuses_loss(launcher))
         out.emplace_back(plan).fused_cross_entropy = Switch::on;
@@ -104,7 +104,7 @@ std::optional<SettingsAdvice> better_settings(StepReport const& report, ClosedFo
     ParallelPlan const& plan = report.plan;
     std::vector<ChangedSettings> found;
     std::vector<ParallelPlan> variants;
-    for (ParallelPlan const& with_loss : loss_variants(report, form.framework()))
+    for (ParallelPlan const& with_loss : loss_variants(report, form))
         for (ParallelPlan& other : settings_variants(with_loss, form))
             variants.push_back(std::move(other));
     for (ParallelPlan const& other : variants) {

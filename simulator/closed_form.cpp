@@ -218,8 +218,9 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     load.offloaded_share = offloaded_share(plan, model_.layer_count());
     add_weights(load, shape, run.content, plan, run.again);
     if (run.content.head) {
-        load.logits =
-            tokens * as_double(padded_vocabulary(model_.vocab, plan)) / tp * as_double(1 + model_.mtp_modules);
+        if (model_.head == OutputHead::vocabulary)
+            load.logits =
+                tokens * as_double(padded_vocabulary(model_.vocab, plan)) / tp * as_double(1 + model_.mtp_modules);
         load.postponed_logits =
             as_double(postponed_head_weights(plan.schedule, plan.pp, microbatches(plan, workload_)));
         load.capped_logits = model_.capped_logits ? Switch::on : Switch::off;

@@ -4,6 +4,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/not_modelled.hpp"
+#include "core/spec/output_head.hpp"
 #include "core/spec/parameters.hpp"
 
 #include <fmt/format.h>
@@ -90,7 +91,9 @@ std::vector<std::pair<std::string, std::string>> key_figures(ModelSpec const& mo
         {"parameters", grouped(counts.total)},
         {"  used by one token", grouped(counts.active)},
         {"  embedding", grouped(counts.embedding)},
-        {"  output matrix", counts.head > 0 ? grouped(counts.head) : "tied to the embedding"},
+        {"  output matrix", model.head == OutputHead::none ? "none"
+                            : counts.head > 0              ? grouped(counts.head)
+                                                           : "tied to the embedding"},
         {"  without both", grouped(counts.without_embedding)},
     };
     if (counts.mtp > 0) lines.emplace_back("prediction modules (not in the total)", grouped(counts.mtp));
@@ -102,6 +105,7 @@ std::vector<std::pair<std::string, std::string>> key_figures(ModelSpec const& mo
                        fmt::format("{}{}", model.mlp.intermediate, model.mlp.gated ? ", gated" : ""));
     if (model.moe) lines.emplace_back("experts", experts_text(*model.moe));
     lines.emplace_back("vocabulary", grouped(model.vocab));
+    if (model.head != OutputHead::vocabulary) lines.emplace_back("output head", head_text(model));
     lines.emplace_back("longest sequence", grouped(model.max_positions));
     lines.emplace_back(fmt::format("forward work per token at {}", sequence),
                        human(forward_flops_per_token(model, sequence)));

@@ -3,6 +3,7 @@
 #include "core/json/json_text.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/not_modelled.hpp"
+#include "core/spec/output_head.hpp"
 #include "core/spec/parameters.hpp"
 
 #include <nlohmann/json.hpp>
@@ -35,6 +36,7 @@ Json summary(ModelSpec const& model) {
              {"value_head_dim", model.attention.value_head_dim},
              {"vocab", model.vocab},
              {"max_positions", model.max_positions},
+             {"output_head", head_text(model)},
              {"tied_embeddings", model.tied_embeddings},
              {"sliding_window", model.attention.window},
              {"mtp_modules", model.mtp_modules},

@@ -40,6 +40,7 @@ std::vector<MemorySheet::Variant> variants_of(ClosedForm& form, ParallelPlan con
         other.recompute_layers = 0;
         add(fmt::format("recompute {}", name_of(policy)), other);
     }
+    if (form.model().head != OutputHead::vocabulary) return variants;
     Launcher const launcher = launcher_of(form.framework());
     if (ParallelPlan other = plan; cuts_loss(launcher) && plan.loss_chunks == 1) {
         other.loss_chunks = usual_loss_chunks;

@@ -75,7 +75,7 @@ FlopsTotals flops_totals(FlopsSheet const& sheet) {
         auto const h = static_cast<double>(sheet.model.hidden);
         auto const l = static_cast<double>(sheet.model.layer_count());
         auto const s = static_cast<double>(g.workload.sequence);
-        auto const v = static_cast<double>(sheet.model.vocab);
+        auto const v = static_cast<double>(sheet.model.outputs());
         totals.gpt_72 = 72 * l * h * h * (1 + s / (6 * h) + v / (12 * l * h)) *
                         static_cast<double>(g.workload.tokens()) * units::flop;
         totals.megatron_96 = megatron_step_flops(sheet.model, g.workload);

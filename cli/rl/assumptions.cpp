@@ -45,7 +45,7 @@ std::vector<std::string> rl_assumptions(RlReport const& report) {
         out.push_back(fmt::format("rewards by rules take {} a step, on machines of their own", human(q.reward_time)));
     if (q.algorithm == RlAlgorithm::ppo || q.reward)
         out.emplace_back(
-            "critic and reward model have one output in place of the vocabulary; their plan is that with it");
+            "critic and reward model have one output in place of the vocabulary, and the best plan of their own");
     if (q.machine.constraints.base.adapters.on())
         out.emplace_back(
             "adapters: engines get the whole model with the adapters added to its weights, in two bytes each; without "

@@ -39,6 +39,34 @@ void append_vocabulary_product(BlockBuilder& b) {
                      Passes::forward);
 }
 
+/// The product with the matrix of a head of labels, [T, h] -> [T, n], on the tokens that a rank has of the sequence; with
+/// sequence parallelism the ranks gather the labels. Adapters leave this matrix trained (`modules_to_save` of PEFT's
+/// sequence and token classification). Source: the `score` of transformers' classes for classification, which goes over
+/// all tokens; verl, `LinearForLastLayer`.
+void append_labels(BlockBuilder& b) {
+    bool const split = b.plan.sequence_parallel == Switch::on;
+    std::int64_t const rows = split ? ceil_div(b.tokens, b.plan.tp) : b.tokens;
+    Precision const precision = is_narrow(b.plan.precision) ? Precision::bf16 : b.plan.precision;
+    b.gemm_on(rows, "head", b.model.labels, table_width(b.model), precision, Storage::plain);
+    std::get<Gemm>(b.block.ops.back().what).gradients = Gradients::both;
+    auto const labels = static_cast<double>(b.model.labels);
+    if (split)
+        b.collective("labels", CollectiveKind::all_gather, GroupKind::tensor,
+                     4 * static_cast<double>(b.tokens) * labels, Passes::forward);
+    // To fp32, and the loss of it.
+    b.streaming("loss", 14 * b.norm_tokens * labels, 1.0, 3);
+    b.keep("labels", "4 T n [/t with SP]", 4 * b.norm_tokens * labels);
+}
+
+void hold_head(BlockBuilder& b) {
+    std::vector<Parameter> parameters = head_parameters(b.model);
+    if (b.model.head == OutputHead::labels && b.plan.adapters.on()) {
+        b.block.parameters += local_parameters({parameters.back()}, b.plan);
+        parameters.pop_back();
+    }
+    b.hold(parameters);
+}
+
 /// Tokens looked up in the table, whose rows the tensor-parallel ranks share.
 void append_lookup(BlockBuilder& b) {
     auto const width = static_cast<double>(table_width(b.model));
@@ -107,10 +135,12 @@ Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
     if (model.final_norm) {
         b.norm("final norm");
-        if (b.needs_input({})) b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+        bool const reads = model.head != OutputHead::none && (b.needs_input({}) || model.head == OutputHead::labels);
+        if (reads) b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
     }
-    append_vocabulary_product(b);
-    b.hold(head_parameters(model));
+    if (model.head == OutputHead::vocabulary) append_vocabulary_product(b);
+    if (model.head == OutputHead::labels) append_labels(b);
+    hold_head(b);
     return with_wide_values(std::move(b.block), plan.precision);
 }
 

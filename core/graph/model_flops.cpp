@@ -29,7 +29,7 @@ Work pass_work(ModelSpec const& model, SequenceShape const& sequence, MtpModules
     std::int64_t const width = table_width(model);
     // Projections from and to a narrower embedding table.
     std::int64_t const projections = model.embedding_width > 0 ? 2 * width * model.hidden : 0;
-    Flops const head = 2 * tokens * static_cast<double>(width * model.vocab + projections) * units::flop;
+    Flops const head = 2 * tokens * static_cast<double>(width * model.outputs() + projections) * units::flop;
     double const products = pass == Pass::backward && !adapters.on() ? 2 : 1;
     total.executed += products * head;
     total.model += products * head;
@@ -76,7 +76,7 @@ Flops megatron_step_flops(ModelSpec const& model, Workload const& workload) {
     auto const h = static_cast<double>(model.hidden);
     auto const l = static_cast<double>(model.layer_count());
     auto const s = static_cast<double>(workload.sequence);
-    auto const v = static_cast<double>(model.vocab);
+    auto const v = static_cast<double>(model.outputs());
     return 96 * static_cast<double>(workload.global_batch) * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h)) *
            units::flop;
 }

@@ -274,6 +274,10 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
                      model.layer_count(), plan.pp, plan.vpp,
                      plan.vpp > 1 ? " of equal size" + instead_of_vpp(model, plan) : "");
     }
+    if (plan.loss_chunks > 1 && model.head != OutputHead::vocabulary)
+        return fault(detail, PlanProblem::not_positive,
+                     "{} loss chunks of a model without logits over a vocabulary (1: there is nothing to cut)",
+                     plan.loss_chunks);
     if (std::int64_t const tokens = plan.micro_batch * (workload.sequence / plan.cp); plan.loss_chunks > tokens)
         return fault(detail, PlanProblem::not_positive, "{} loss chunks of a microbatch that has {} tokens on a rank",
                      plan.loss_chunks, tokens);

@@ -13,7 +13,7 @@ std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int6
     AttentionSpec const& a = model.attention;
     double const attention = h * static_cast<double>(2 * a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim);
     double const layer = attention + (model.mlp.gated ? 3.0 : 2.0) * h * static_cast<double>(model.mlp.intermediate);
-    double const head = h * static_cast<double>(model.vocab);
+    double const head = h * static_cast<double>(model.outputs());
     double const total = layer * static_cast<double>(model.layer_count()) + head;
     std::vector<std::int64_t> stages(static_cast<std::size_t>(pp), 0);
     std::size_t stage = 0;

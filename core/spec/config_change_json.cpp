@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/json/json_text.hpp"
 #include "core/nearest.hpp"
+#include "core/spec/output_head.hpp"
 #include "core/spec/profile_change.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +17,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Of the output head, which can be chosen whether a config names it or not.
+constexpr std::string_view head_name = "head";
+
 /// What architectures call the same thing.
 struct Spellings {
     std::string_view name;
@@ -29,6 +33,7 @@ constexpr std::array spellings{
     Spellings{"kv_heads", {"num_key_value_heads", "num_kv_heads", "n_head_kv"}},
     Spellings{"intermediate", {"intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim"}},
     Spellings{"vocab", {"vocab_size"}},
+    Spellings{head_name, {output_head_key}},
 };
 
 struct Place {
@@ -113,6 +118,9 @@ Json parse(std::string_view config, std::string_view where) {
 
 std::string change_config(std::string_view config, std::vector<ProfileChange> const& changes, std::string_view where) {
     Json document = parse(config, where);
+    if (std::any_of(changes.begin(), changes.end(),
+                    [](ProfileChange const& c) { return c.key == head_name || c.key == output_head_key; }))
+        document.emplace(output_head_key, "");
     std::vector<Place> places;
     collect(document, "", places);
     for (ProfileChange const& change : changes) {
@@ -129,6 +137,7 @@ std::string change_config(std::string_view config, std::vector<ProfileChange> co
 
 std::vector<std::string> changeable_config_keys(std::string_view config) {
     Json document = parse(config, "model");
+    document.emplace(output_head_key, "");
     std::vector<Place> places;
     collect(document, "", places);
     std::vector<std::string> names = names_of(places);

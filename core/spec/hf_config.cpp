@@ -5,6 +5,7 @@
 #include "core/spec/hf/architectures.hpp"
 #include "core/spec/hf/attention_types.hpp"
 #include "core/spec/not_modelled.hpp"
+#include "core/spec/output_head.hpp"
 #include "core/spec/parameters.hpp"
 #include "core/text.hpp"
 
@@ -134,8 +135,37 @@ Architecture const* of_class(std::vector<std::string> const& classes) {
     return nullptr;
 }
 
-bool has_ending(std::string_view name, std::initializer_list<std::string_view> endings) {
-    return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return name.ends_with(ending); });
+/// What ends the name of a class says what it puts on the layers. Labels of 0: as many as its config has.
+struct ClassHead {
+    std::string_view ending;
+    HeadChoice choice;
+};
+
+constexpr std::array class_heads{
+    ClassHead{"ForCausalLM", {}},
+    ClassHead{"LMHeadModel", {}},
+    ClassHead{"ForConditionalGeneration", {}},
+    ClassHead{"ForSequenceClassification", {.head = OutputHead::labels}},
+    ClassHead{"ForTokenClassification", {.head = OutputHead::labels}},
+    ClassHead{"ForQuestionAnswering", {.head = OutputHead::labels, .labels = 2}},  // where an answer begins and ends
+    ClassHead{"TextModel", {.head = OutputHead::none}},
+    ClassHead{"Model", {.head = OutputHead::none}},
+};
+
+/// Nothing for a class "...For..." that none of these ends.
+ClassHead const* head_of_class(std::string_view name) {
+    bool const bare = name.find("For") == std::string_view::npos;
+    auto const* const found = std::find_if(class_heads.begin(), class_heads.end(), [&](ClassHead const& entry) {
+        return name.ends_with(entry.ending) && (bare || entry.ending.starts_with("For"));
+    });
+    return found == class_heads.end() ? nullptr : found;
+}
+
+/// The name of a class without what says its head, in small letters: "LlamaForTokenClassification" is "llama".
+std::string family_of_class(std::string_view name) {
+    ClassHead const* const head = head_of_class(name);
+    std::string_view const ending = head != nullptr ? head->ending : name.substr(std::min(name.find("For"), name.size()));
+    return lower_case(name.substr(0, name.size() - ending.size()));
 }
 
 /// Whether a class has the layers that `entry` reads: it is its own, in any letter case, that of another entry with the
@@ -150,16 +180,42 @@ bool has_layers_of(std::string_view name, Architecture const& entry) {
            is_one_of(by_their_keys, name);
 }
 
-/// A class that is not the architecture's own may have other layers, and none over the vocabulary.
-void refuse_other_class(ConfigObject& in, Architecture const& entry) {
+/// Whether a class puts another head on the layers that `entry` reads.
+bool shares_layers_of(std::string_view name, Architecture const& entry) {
+    std::string const family = family_of_class(name);
+    return std::any_of(std::begin(architectures), std::end(architectures), [&](Architecture const& other) {
+        return other.read == entry.read && family_of_class(other.model_class) == family;
+    });
+}
+
+/// Labels of a classifier. transformers writes the names of all but two, its default.
+std::int64_t read_labels(ConfigObject& in) {
+    if (auto const names = in.object("id2label"); names && names->count_of_keys() > 0) return names->count_of_keys();
+    return in.size("num_labels", hf::Size::width, 2);
+}
+
+/// The head that the config asks for (`output_head`), else that of its class. A class that is not the architecture's
+/// own may have other layers, or a head that is not known.
+HeadChoice read_head(ConfigObject& in, Architecture const& entry) {
     auto const classes = in.texts("architectures");
-    if (classes.empty() || has_layers_of(classes.front(), entry)) return;
-    bool const headless = has_ending(classes.front(), {"Model", "Classification", "Answering", "RewardModel"});
-    throw InputError("{}: '{}' {} (name {}, the class that '{}' is read as, or none, to count its layers)",
-                     in.path_to("architectures"), classes.front().substr(0, 60),
-                     headless ? "has no output matrix over the vocabulary, which every model here has"
-                              : "is a class that is not known and may have other layers",
-                     entry.model_class, entry.name);
+    bool const own = classes.empty() || has_layers_of(classes.front(), entry);
+    if (!own && !shares_layers_of(classes.front(), entry))
+        throw InputError(
+            "{}: '{}' is a class that is not known and may have other layers (name {}, the class that '{}' is read as, "
+            "or none, to count its layers)",
+            in.path_to("architectures"), classes.front().substr(0, 60), entry.model_class, entry.name);
+    if (in.has(output_head_key))
+        return head_choice_from(in.text(output_head_key, ""), in.path_to(output_head_key));
+    if (own) return {};
+    ClassHead const* const head = head_of_class(classes.front());
+    if (head == nullptr)
+        throw InputError(
+            "{}: '{}' has the layers of '{}', and a head that is not known (\"output_head\": \"scalar\" beside it "
+            "counts one number a token, \"none\" the layers alone, \"vocabulary\" logits)",
+            in.path_to("architectures"), classes.front().substr(0, 60), entry.name);
+    HeadChoice choice = head->choice;
+    if (choice.head == OutputHead::labels && choice.labels == 0) choice.labels = read_labels(in);
+    return choice;
 }
 
 /// Encoders beside a model whose architecture is one of text are not what its reports could say is left out.
@@ -300,9 +356,9 @@ ModelSpec read_hf_config(std::string_view text, std::string name) {
     ConfigObject in{ObjectReader(document)};
     Architecture const& architecture = find_architecture(in);
     hf::refuse_other_attention(in);
-    refuse_other_class(in, architecture);
+    HeadChoice const head = read_head(in, architecture);
     refuse_encoders(in, architecture);
-    ModelSpec model = architecture.read(in);
+    ModelSpec model = with_head(architecture.read(in), head);
     model.name = std::move(name);
     model.architecture = architecture.name;
     model.max_positions = longest_sequence(in, model);

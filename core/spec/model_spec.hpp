@@ -103,6 +103,10 @@ struct LayerKind {
     auto operator<=>(LayerKind const&) const = default;
 };
 
+/// What the last layer's hidden states are turned into: logits over the vocabulary; `labels` numbers for each token,
+/// of which a reward or critic model has one; nothing (embedding models).
+enum class OutputHead : std::uint8_t { vocabulary, labels, none };
+
 /// A decoder-only transformer. All sizes are in elements; parameter counts follow from this alone
 /// (see `core/spec/parameters.hpp`).
 struct ModelSpec {
@@ -133,6 +137,8 @@ struct ModelSpec {
     bool embedding_norm = false;  ///< a norm right after the embedding (BLOOM)
     PositionKind position = PositionKind::rotary;
     std::int64_t position_rows = 0;  ///< rows of a learned position table (OPT: max_positions + 2), 0 without one
+    OutputHead head = OutputHead::vocabulary;
+    std::int64_t labels = 0;  ///< of such a head (core/spec/output_head.hpp), else 0
     bool tied_embeddings = false;
     bool head_bias = false;
     bool capped_logits = false;        ///< bounded by a scaled tanh before the loss (Gemma 2)
@@ -148,6 +154,8 @@ struct ModelSpec {
     [[nodiscard]] AttentionSpec const& attention_of(LayerKind kind) const {
         return kind.sliding && window_attention ? *window_attention : attention;
     }
+    /// Numbers that come out for each token.
+    [[nodiscard]] std::int64_t outputs() const { return head == OutputHead::vocabulary ? vocab : labels; }
     [[nodiscard]] std::int64_t layer_count() const { return static_cast<std::int64_t>(layers.size()); }
 };
 

@@ -212,7 +212,9 @@ std::vector<Parameter> head_parameters(ModelSpec const& model) {
     List list;
     if (model.final_norm) add_norm(list, "final_norm", model, model.hidden);
     if (model.embedding_width > 0) list.push_back({.name = "head.projection", .rows = width, .columns = model.hidden});
-    if (!model.tied_embeddings)
+    if (model.head == OutputHead::labels)
+        list.push_back({.name = "head", .rows = model.labels, .columns = width});
+    if (model.head == OutputHead::vocabulary && !model.tied_embeddings)
         list.push_back({.name = "head", .rows = model.vocab, .columns = width, .sharding = Sharding::vocabulary});
     if (model.head_bias) list.push_back({.name = "head bias", .rows = model.vocab, .sharding = Sharding::vocabulary});
     return list;

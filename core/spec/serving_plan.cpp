@@ -109,6 +109,9 @@ void check_weights_format(std::string_view name, std::string_view where) {
 
 void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
     constexpr std::int64_t most_ranks = 4096;
+    if (model.head != OutputHead::vocabulary)
+        throw InputError("--model: {} has no logits over a vocabulary, so it generates no tokens (head=vocabulary does)",
+                         model.name);
     positive(plan.tp, "--tp", most_ranks);
     positive(plan.pp, "--pp", model.layer_count());
     positive(plan.attention_dp, "--attention-dp", most_ranks);

@@ -1,6 +1,7 @@
 #include "planner/rl/rl_step.hpp"
 
 #include "core/quantity_text.hpp"
+#include "core/spec/output_head.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/rl/generation.hpp"
 
@@ -123,7 +124,7 @@ void RlPlanner::add_reward(RlStep& step, Trainer& trainer) {
         step.phases.rules = question_.reward_time;
         return;
     }
-    TrainerRole const& reward = trainer.role(*question_.reward, step.train_accelerators, RoleHead::scalar);
+    TrainerRole const& reward = trainer.role(with_labels(*question_.reward), step.train_accelerators);
     if (!reward.report) {
         step.reason = "reward model: " + reward.reason;
         return;
@@ -138,8 +139,7 @@ void RlPlanner::add_reward(RlStep& step, Trainer& trainer) {
 }
 
 TrainerRole const& RlPlanner::critic_role(RlStep const& step, Trainer& trainer) const {
-    return trainer.role(question_.critic ? *question_.critic : question_.policy, step.train_accelerators,
-                        RoleHead::scalar);
+    return trainer.role(with_labels(question_.critic.value_or(question_.policy)), step.train_accelerators);
 }
 
 std::string RlPlanner::lacks_host_memory(Bytes waiting) const {

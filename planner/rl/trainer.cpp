@@ -3,8 +3,6 @@
 #include "core/spec/parameters.hpp"
 #include "planner/rl/scoring.hpp"
 
-#include <algorithm>
-
 namespace sextant {
 
 TrainerRole Trainer::priced(ModelSpec const& model, std::int64_t accelerators) const {
@@ -22,25 +20,12 @@ TrainerRole Trainer::priced(ModelSpec const& model, std::int64_t accelerators) c
     return role;
 }
 
-TrainerRole const& Trainer::role(ModelSpec const& model, std::int64_t accelerators, RoleHead head) {
+TrainerRole const& Trainer::role(ModelSpec const& model, std::int64_t accelerators) {
     // Files in folders of one name make models of one name.
-    auto const [found, is_new] = roles_.try_emplace({model.name, count_parameters(model).total, accelerators, head});
-    TrainerRole& role = found->second;
-    if (!is_new) return role;
-    if (head == RoleHead::vocabulary) return role = priced(model, accelerators);
-    role = this->role(model, accelerators);
-    if (!role.report) return role;
-    ClosedForm form(model, update_, setting_.cluster, setting_.framework, setting_.constraints.base.precision);
-    PassTimes const spent = spent_on_vocabulary(form, model, update_, setting_, role.report->plan);
-    role.update -= overheads_.training_of(model) * spent.training;
-    role.forward -= overheads_.scoring_of(model) * spent.forward;
-    StageMemory const memory = memory_of_one_output(model, update_, setting_, role.report->plan);
-    if (memory.reserved() < role.report->estimate.memory.reserved()) {
-        role.report->estimate.memory = memory;
-        role.state = std::min(role.state, memory.state());
-        role.weights = std::min(role.weights, memory.weights);
-    }
-    return role;
+    auto const [found, is_new] =
+        roles_.try_emplace({model.name, model.head, count_parameters(model).total, accelerators});
+    if (is_new) found->second = priced(model, accelerators);
+    return found->second;
 }
 
 }  // namespace sextant

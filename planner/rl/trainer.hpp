@@ -23,18 +23,12 @@ struct TrainerRole {
     bool interrupted = false;
 };
 
-/// What comes out of a role's last layer: a policy's logits over the vocabulary, or one number, of a critic or a reward
-/// model.
-enum class RoleHead : std::uint8_t { vocabulary, scalar };
-
-/// Best training plans by search (`plan_step`), each (model, number of accelerators, head) once. The plan of a
-/// model with one output is that of the same with its vocabulary; its times are without the vocabulary's product and
-/// loss, its memory without logits and output matrix. Not thread-safe.
+/// Best training plans by search (`plan_step`), each (model, number of accelerators) once. Not thread-safe.
 class Trainer {
 public:
     Trainer(RunSetting setting, Workload update, RlOverheads overheads = {})
         : setting_(std::move(setting)), update_(update), overheads_(overheads) {}
-    TrainerRole const& role(ModelSpec const& model, std::int64_t accelerators, RoleHead head = RoleHead::vocabulary);
+    TrainerRole const& role(ModelSpec const& model, std::int64_t accelerators);
     [[nodiscard]] RunSetting const& setting() const { return setting_; }
     [[nodiscard]] Workload const& update() const { return update_; }
 
@@ -44,7 +38,7 @@ private:
     RlOverheads overheads_;
     TrainerRole priced(ModelSpec const& model, std::int64_t accelerators) const;
 
-    std::map<std::tuple<std::string, std::int64_t, std::int64_t, RoleHead>, TrainerRole> roles_;
+    std::map<std::tuple<std::string, OutputHead, std::int64_t, std::int64_t>, TrainerRole> roles_;
 };
 
 }  // namespace sextant

@@ -102,13 +102,37 @@ TEST_CASE("model forms: a class that is not the model_type's own is refused, nam
     auto const of_class = [](char const* type, std::string const& name) {
         return config(type, R"(, "architectures": [")" + name + "\"]");
     };
-    CHECK_THROWS_WITH(read(of_class("mistral", "MistralModel")),
-                      contains("no output matrix") && contains("name MistralForCausalLM"));
-    CHECK_THROWS_WITH(read(of_class("llama", "LlamaForSequenceClassification")), contains("no output matrix"));
+    CHECK_THROWS_WITH(read(of_class("mistral", "MixtralModel")), contains("name MistralForCausalLM"));
+    CHECK_THROWS_WITH(read(of_class("llama", "Qwen2ForSequenceClassification")), contains("may have other layers"));
     CHECK_THROWS_WITH(read(of_class("gpt2", "MyGPT2")),
                       contains("may have other layers") && contains("GPT2LMHeadModel"));
     CHECK(read(of_class("kimi_k2", "DeepseekV3ForCausalLM")).architecture == "kimi_k2");  // the same reader
     CHECK(read(of_class("baichuan", "BaiChuanForCausalLM")).architecture == "baichuan");  // letter case
+}
+
+TEST_CASE("model forms: the class says the head, and output_head says it before the class") {
+    auto const of_class = [](std::string const& name, std::string const& more = "") {
+        return read(config("llama", R"(, "architectures": [")" + name + "\"]" + more));
+    };
+    std::string const labels = R"(, "id2label": {"0": "bad", "1": "fair", "2": "good"})";
+    CHECK(of_class("LlamaForCausalLM", labels).head == OutputHead::vocabulary);
+    ModelSpec const two = of_class("LlamaForSequenceClassification");  // transformers' default, which it does not write
+    CHECK((two.head == OutputHead::labels && two.labels == 2));
+    CHECK(of_class("LlamaForSequenceClassification", labels).labels == 3);
+    CHECK(of_class("LlamaForSequenceClassification", R"(, "num_labels": 1)").labels == 1);
+    CHECK(of_class("LlamaForTokenClassification", labels).labels == 3);
+    CHECK(of_class("LlamaForQuestionAnswering", labels).labels == 2);
+    CHECK(of_class("LlamaModel").head == OutputHead::none);
+    CHECK(of_class("LlamaModel", R"(, "output_head": "scalar")").labels == 1);
+    CHECK(of_class("LlamaForSequenceClassification", R"(, "output_head": "vocabulary")").head ==
+          OutputHead::vocabulary);
+    CHECK(of_class("LlamaForCausalLM", R"(, "output_head": "7")").labels == 7);
+    CHECK_THROWS_WITH(of_class("LlamaForRewardModel"), contains("output_head"));
+    CHECK(of_class("LlamaForRewardModel", R"(, "output_head": "scalar")").labels == 1);
+    for (char const* const wrong : {"logits", "0", "-1", "1.5", "99999999999"})
+        CHECK_THROWS_WITH(of_class("LlamaForCausalLM", R"(, "output_head": ")" + std::string(wrong) + "\""),
+                          contains(wrong) && contains("vocabulary, scalar, none"));
+    CHECK(read(config("chatglm", R"(, "architectures": ["ChatGLMModel"])")).head == OutputHead::vocabulary);
 }
 
 TEST_CASE("model forms: attention both ways or to an encoder is refused, naming the key") {

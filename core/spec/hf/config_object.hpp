@@ -42,6 +42,7 @@ public:
     std::vector<std::string> texts(std::string_view key) { return in_.texts(key); }
     std::vector<std::int64_t> integers(std::string_view key) { return in_.integers(key); }
     std::optional<ConfigObject> object(std::string_view key);
+    [[nodiscard]] std::int64_t count_of_keys() const { return static_cast<std::int64_t>(in_.keys().size()); }
 
     [[nodiscard]] std::string path_to(std::string_view key) const { return in_.path_to(key); }
 
