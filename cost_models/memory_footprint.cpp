@@ -109,6 +109,17 @@ Bytes held_frozen(StageLoad const& load, ParallelPlan const& plan, FrameworkMemo
     return dense / dense_shards(plan) + expert / expert_shards(plan);
 }
 
+/// Weights of a frozen reference in the working format, sharded where those that are trained are. With adapters the
+/// model without them is the reference. Source: TRL, dpo_trainer.py (`null_ref_context`) and `prepare_deepspeed`, which
+/// shards a reference with ZeRO 3 and leaves it whole without.
+Bytes reference_weights(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (load.reference == Switch::off || plan.adapters.on()) return {};
+    bool const shards = shards_weights(plan, framework);
+    double const dense = load.parameters.dense / (shards ? dense_shards(plan) : 1);
+    double const expert = load.parameters.expert / (shards ? expert_shards(plan) : 1);
+    return working_bytes(plan.precision) * (dense + expert) * B;
+}
+
 void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     StateBytes const dense = state_bytes(framework, plan, dense_shards(plan), load.microbatches);
     StateBytes const expert = state_bytes(framework, plan, expert_shards(plan), load.microbatches);
@@ -116,6 +127,7 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     double const pe = load.parameters.expert;
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
     (offloads_parameters(plan) ? m.host : m.weights) += held_frozen(load, plan, framework);
+    (offloads_parameters(plan) ? m.host : m.reference) += reference_weights(load, plan, framework);
     double const multiplied = load.parameters.total() - load.ends.total();
     if (plan.narrow_copies == Switch::on)
         m.weights += load.narrow_copies * narrow_copy_bytes(plan.precision) * multiplied * B;

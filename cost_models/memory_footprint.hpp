@@ -44,6 +44,7 @@ struct StageLoad {
     double logits = 0;                 ///< T V / tp on the stage with the head (and once more per MTP module), else 0
     double postponed_logits =
         0;  ///< microbatches whose logits' gradients wait for a weight half, beside the one at work
+    Switch reference = Switch::off;      ///< a frozen copy of the model is there beside it
     Switch capped_logits = Switch::off;  ///< bounded by a scaled tanh before the loss
     double narrow_copies = 0;            ///< of a weight, in the format of narrow products (`narrow_copies_of`)
 };
@@ -58,6 +59,7 @@ struct StageMemory {
     Bytes weights;
     Bytes gradients;
     Bytes optimizer;
+    Bytes reference;  ///< weights of a frozen reference
     Bytes activations;
     Bytes logits;
     Bytes buffers;     ///< communication buckets, gathered weights, step buffers
@@ -69,7 +71,7 @@ struct StageMemory {
     double in_flight = 1;  ///< microbatches whose activations are held at the peak, in device or host memory
 
     [[nodiscard]] Bytes state() const { return weights + gradients + optimizer; }
-    [[nodiscard]] Bytes allocated() const { return state() + activations + logits + buffers + workspaces; }
+    [[nodiscard]] Bytes allocated() const { return state() + reference + activations + logits + buffers + workspaces; }
     [[nodiscard]] Bytes reserved() const { return allocated() + slack; }
 };
 

@@ -163,7 +163,7 @@ std::vector<std::pair<std::string_view, Seconds>> breakdown_parts(StepBreakdown 
             {"host and gaps", b.host},   {"recompute", b.recompute}, {"tp communication", b.tp},
             {"cp communication", b.cp},  {"ep communication", b.ep}, {"pp transfers", b.pp},
             {"bubble", b.bubble},        {"dp communication", b.dp}, {"optimizer", b.optimizer},
-            {"offload", b.offload},      {"fixed", b.fixed}};
+            {"offload", b.offload},      {"reference", b.reference}, {"fixed", b.fixed}};
 }
 
 std::string largest_losses(StepEstimate const& estimate) {

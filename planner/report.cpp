@@ -138,8 +138,16 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
         report.million_tokens_cost = *report.step_cost * (1e6 / tokens);
     }
     report.unsupported = unsupported_terms(form.model(), form.cluster(), form.framework(), plan);
+    if (form.workload().preference != Preference::none)
+        report.unsupported.push_back(
+            fmt::format("preference {}: no measured step trained on pairs", name_of(form.workload().preference)));
     report.interval = step_interval(form.framework(), form.model(), estimate, report.unsupported);
     report.assumptions = collect_assumptions(form.model(), form.cluster(), form.framework(), form.timing(), plan);
+    if (form.workload().has_reference())
+        report.assumptions.emplace_back(
+            plan.adapters.on() ? "the reference is the model without its adapters, in a forward pass of its own"
+                               : "the reference is on the device, in the working format, sharded where weights are; it "
+                                 "has a forward pass of its own");
     if (of_attention > peak)
         report.assumptions.push_back(fmt::format(
             "MFU and HFU: attention's FLOPs are of {}, a third of the TF32 peak, as its products in fp32 run as three "

@@ -278,8 +278,8 @@ std::int64_t recompute_step(FrameworkProfile const& framework, ParallelPlan cons
 
 SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
                               std::int64_t accelerators, SearchConstraints const& c) {
-    if (model.position == PositionKind::learned && workload.sequence > model.max_positions)
-        throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
+    if (model.position == PositionKind::learned && workload.positions() > model.max_positions)
+        throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.positions(),
                          model.max_positions, model.name);
     require_adapters(model, c.base.adapters, "lora");
     if (c.base.recompute_modules != attention_core)

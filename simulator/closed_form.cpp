@@ -3,6 +3,7 @@
 #include "core/graph/plan_check.hpp"
 #include "cost_models/fsdp_memory.hpp"
 #include "simulator/content_cost.hpp"
+#include "simulator/forward_pass.hpp"
 #include "simulator/held_activations.hpp"
 #include "simulator/schedules/orders.hpp"
 #include "simulator/send_time.hpp"
@@ -156,7 +157,7 @@ Seconds save_in_pairs(PipelineCost const& pipeline, StageCost const& slowest, Pa
 
 Seconds StepBreakdown::total() const {
     return gemm + attention + memory_bound + host + recompute + tp + cp + ep + pp + bubble + dp + optimizer + offload +
-           fixed;
+           reference + fixed;
 }
 
 ClosedForm::ClosedForm(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
@@ -225,6 +226,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
             as_double(postponed_head_weights(plan.schedule, plan.pp, microbatches(plan, workload_)));
         load.capped_logits = model_.capped_logits ? Switch::on : Switch::off;
     }
+    load.reference = workload_.has_reference() ? Switch::on : Switch::off;
     load.narrow_copies = narrow_copies_of(plan.precision, cluster_.accelerator);
     if (load.layers > 0) load.kept_by_layer = load.kept / load.layers;
     load.microbatches = as_double(microbatches(plan, workload_));
@@ -343,6 +345,7 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     // Below that it is what sums of the same times differ by.
     constexpr double rounding = 1e-12;
     if (offloads_activations(plan) && longer > rounding * pipe.busy) b.offload += longer;
+    if (workload_.has_reference()) b.reference = forward_pass(pipeline, plan, timing_);
     b.fixed = timing_.fixed_per_step.value;
     estimate.time = b.total();
     estimate.slowest_stage = slowest.first;

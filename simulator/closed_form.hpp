@@ -32,7 +32,8 @@ struct StepBreakdown {
     Seconds bubble;
     Seconds dp;  ///< exposed gradient reduction and weight gathers
     Seconds optimizer;
-    Seconds offload;  ///< exposed transfers to and from the host
+    Seconds offload;    ///< exposed transfers to and from the host
+    Seconds reference;  ///< forward passes of a frozen reference
     Seconds fixed;    ///< per step, whatever the plan
     [[nodiscard]] Seconds total() const;
 };

@@ -69,9 +69,11 @@ PlanOptions asked_plan(Options const& o, CLI::App const& app, CommandContext& co
     if (!given("--model")) filled.model = file.model;
     if (!given("--cluster")) filled.cluster = file.cluster;
     if (!given("--framework")) filled.framework = file.framework;
-    if (!given("--seq")) filled.sequence = file.workload.sequence;
+    if (!given("--seq")) filled.sequence = file.workload.positions();
+    if (!given("--preference")) filled.preference = name_of(file.workload.preference);
     if (!given("--global-batch")) filled.global_batch = file.workload.global_batch;
-    if (!given("--document-tokens") && file.workload.document > 0) filled.document = file.workload.document;
+    bool const packs = file.workload.document > 0 && file.workload.preference == Preference::none;
+    if (!given("--document-tokens") && packs) filled.document = file.workload.document;
     require_known_names(filled.model, filled.cluster, o.plan_file);
     check_subject(file, o, find_subject(filled), given, context);
     return filled;

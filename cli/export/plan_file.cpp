@@ -105,6 +105,8 @@ PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank) {
                  .workload = {.sequence = root.integer("seq"), .global_batch = root.integer("global_batch")},
                  .plan = {}};
     if (root.has("document_tokens")) out.workload.document = root.integer("document_tokens");
+    if (root.has("preference"))
+        out.workload.preference = preference_from(root.text("preference"), root.path_to("preference"));
     if (format != "plan" && rank != 1) throw InputError("--rank: {} (the file has one plan)", rank);
     auto const take_figures = [&](ObjectReader& report) {
         out.digest = report.text("graph_digest", "");

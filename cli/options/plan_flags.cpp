@@ -28,6 +28,11 @@ void add_subject_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machi
                    "tokens per document where documents are packed into sequences, each attending to itself alone "
                    "(default: a sequence is one document)")
         ->option_text("TOKENS");
+    app.add_option("--preference", o.preference,
+                   "train on pairs of a chosen and a rejected sequence of --seq tokens each: dpo (with a frozen "
+                   "reference) or reference-free (SimPO, ORPO, or DPO with stored log-probabilities of the reference); "
+                   "--global-batch and --micro-batch then count pairs (default: none)")
+        ->option_text("NAME");
     if (machine == Machine::required) {
         app.add_option("--framework", o.framework,
                        "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, "

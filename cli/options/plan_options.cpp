@@ -240,12 +240,18 @@ Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
             throw InputError("{}: {} is out of range (1 to {})", flag, value, most_tokens);
         return value;
     };
-    Workload workload;
-    workload.sequence = check(options.sequence.value_or(default_sequence(model)), "--seq");
-    workload.global_batch =
-        check(options.global_batch.value_or(default_global_batch(workload.sequence)), "--global-batch");
-    workload.document = document_tokens(options.document, workload.sequence);
-    return workload;
+    std::int64_t const sequence = check(options.sequence.value_or(default_sequence(model)), "--seq");
+    Preference const preference = preference_from(options.preference, "--preference");
+    bool const pairs = preference != Preference::none;
+    if (pairs && options.document)
+        throw InputError("--document-tokens: the two sequences of a pair ({}) are of --seq tokens each, not packed",
+                         name_of(preference));
+    std::int64_t const batch =
+        check(options.global_batch.value_or(default_global_batch((pairs ? 2 : 1) * sequence)), "--global-batch");
+    if (pairs) return Workload::pairs(preference, sequence, batch);
+    return {.sequence = sequence,
+            .global_batch = batch,
+            .document = document_tokens(options.document, sequence)};
 }
 
 MachineSubject find_machine(PlanOptions const& options) {

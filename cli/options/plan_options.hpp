@@ -24,6 +24,7 @@ struct PlanOptions {
     std::optional<std::int64_t> sequence;
     std::optional<std::int64_t> global_batch;
     std::optional<std::int64_t> document;  ///< tokens per packed document
+    std::string preference = "none";       ///< training on pairs of sequences
     std::string dp, tp, pp, cp, ep, vpp, micro_batch, zero;
     std::optional<std::int64_t> expert_tp;
     std::int64_t shard_group = 0;

@@ -60,6 +60,7 @@ Pairs memory_lines(StageMemory const& m) {
                 {"optimizer", human(m.optimizer)},   {"activations", human(m.activations)},
                 {"logits", human(m.logits)},         {"buffers", human(m.buffers)},
                 {"workspaces", human(m.workspaces)}, {"slack", human(m.slack)}};
+    if (m.reference > Bytes{}) pairs.emplace_back("reference", human(m.reference));
     if (m.host > Bytes{}) pairs.emplace_back("in host memory", human(m.host));
     return pairs;
 }
@@ -68,6 +69,8 @@ Pairs memory_lines(StageMemory const& m) {
 
 std::string documents_text(Workload const& workload) {
     if (workload.document <= 0) return "";
+    if (workload.preference != Preference::none)
+        return fmt::format(" (pairs of {}, {})", workload.document, name_of(workload.preference));
     SequenceShape const shape = workload.shape();
     if (shape.attended() == workload.document) return fmt::format(" in documents of {}", workload.document);
     return fmt::format(" in {} documents of {} (of {} at most)", shape.documents(), shape.attended(),
@@ -79,7 +82,7 @@ std::string room_option(Bytes limit) { return fmt::format("--max-memory {:.0f}GB
 std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision precision) {
     std::int64_t const context = q.model.max_positions;
     std::string const beyond =
-        context > 0 && q.workload.sequence > context ? fmt::format(" (beyond the model's context of {})", context) : "";
+        context > 0 && q.workload.positions() > context ? fmt::format(" (beyond the model's context of {})", context) : "";
     return fmt::format("{} on {} x {}, seq {}{}{}, global batch {} ({} tokens a step), {}, {}", named(q.model),
                        accelerators, q.cluster.name, q.workload.sequence, beyond, documents_text(q.workload),
                        q.workload.global_batch, human_count(static_cast<double>(q.workload.tokens())),

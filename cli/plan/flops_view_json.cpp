@@ -59,6 +59,7 @@ std::string flops_json(FlopsSheet const& sheet) {
         {"ops", std::move(ops)},
         {"graph_digest", digest(g)}};
     if (g.workload.document > 0) json["document_tokens"] = g.workload.document;
+    if (g.workload.preference != Preference::none) json["preference"] = name_of(g.workload.preference);
     return json_text(json, 2) + "\n";
 }
 

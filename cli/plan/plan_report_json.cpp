@@ -58,6 +58,7 @@ Json memory_object(StageMemory const& m, MemoryLimit const& limit) {
             {"weights_bytes", m.weights.base()},
             {"gradients_bytes", m.gradients.base()},
             {"optimizer_bytes", m.optimizer.base()},
+            {"reference_bytes", m.reference.base()},
             {"activations_bytes", (m.activations + m.logits).base()},
             {"layer_activations_bytes", m.activations.base()},
             {"logits_bytes", m.logits.base()},
@@ -88,6 +89,7 @@ Json breakdown_object(StepBreakdown const& b) {
             {"dp_s", b.dp.base()},
             {"optimizer_s", b.optimizer.base()},
             {"offload_s", b.offload.base()},
+            {"reference_s", b.reference.base()},
             {"fixed_s", b.fixed.base()}};
 }
 
@@ -126,6 +128,7 @@ Json header(char const* format, PlanQuestion const& q) {
               {"seq", q.workload.sequence},
               {"global_batch", q.workload.global_batch}};
     if (q.workload.document > 0) json["document_tokens"] = q.workload.document;
+    if (q.workload.preference != Preference::none) json["preference"] = name_of(q.workload.preference);
     return json;
 }
 

@@ -9,7 +9,8 @@ ExecutedFlops executed_flops_per_step(StepGraph const& graph, Rerun last) {
     for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage) {
         Flops const rerun = stage_rerun_work(graph, stage, last).executed;
         out.recompute += ranks * rerun;
-        out.total += ranks * (stage_work(graph, stage, Pass::forward).executed +
+        double const forwards = graph.workload.has_reference() ? 2 : 1;
+        out.total += ranks * (forwards * stage_work(graph, stage, Pass::forward).executed +
                               stage_work(graph, stage, Pass::backward).executed + rerun);
     }
     return out;

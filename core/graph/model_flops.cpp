@@ -55,7 +55,8 @@ Flops causal_forward_flops_per_token(ModelSpec const& model, SequenceShape const
 }
 
 Flops model_flops_per_step(ModelSpec const& model, Workload const& workload) {
-    return 3 * forward_work(model, workload.shape(), MtpModules::counted).model *
+    double const passes = workload.has_reference() ? 4 : 3;
+    return passes * forward_work(model, workload.shape(), MtpModules::counted).model *
            static_cast<double>(workload.global_batch);
 }
 
@@ -64,6 +65,7 @@ Flops model_flops_per_step(ModelSpec const& model, Workload const& workload, Low
     Flops total;
     for (Pass const pass : {Pass::forward, Pass::backward})
         total += pass_work(model, workload.shape(), MtpModules::counted, pass, adapters).model;
+    if (workload.has_reference()) total += forward_work(model, workload.shape(), MtpModules::counted).model;
     return total * static_cast<double>(workload.global_batch);
 }
 

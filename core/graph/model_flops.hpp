@@ -15,7 +15,7 @@ Flops forward_flops_per_token(ModelSpec const& model, SequenceShape const& seque
 Flops causal_forward_flops_per_token(ModelSpec const& model, SequenceShape const& sequence);
 
 /// FLOPs of a whole training step as MFU counts them: three times the forward FLOPs of all tokens
-/// (multi-token-prediction modules included where the model trains them).
+/// (multi-token-prediction modules included where the model trains them), and once more of a frozen reference.
 Flops model_flops_per_step(ModelSpec const& model, Workload const& workload);
 
 /// The same of a step that trains adapters on frozen weights: the work that it needs, which is the forward pass with

@@ -130,7 +130,8 @@ Fault check_documents(Detail detail, ParallelPlan const& plan, Workload const& w
         return fault(detail, PlanProblem::sequence,
                      "documents of {} tokens over cp {} (at least a token of each document on every rank)",
                      workload.document, plan.cp);
-    if (plan.attention != AttentionKernel::flash && workload.shape().documents() > 1)
+    bool const packed = workload.preference == Preference::none && workload.shape().documents() > 1;
+    if (plan.attention != AttentionKernel::flash && packed)
         return fault(detail, PlanProblem::sequence,
                      "packed documents, which {} attention knows nothing of (attention must be flash)",
                      name_of(plan.attention));
@@ -139,13 +140,13 @@ Fault check_documents(Detail detail, ParallelPlan const& plan, Workload const& w
 
 Fault check_sequence(Detail detail, ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
     std::int64_t const split = plan.cp * (plan.sequence_parallel == Switch::on ? plan.tp : 1);
-    if (workload.sequence % split != 0)
-        return fault(detail, PlanProblem::sequence, "sequence {} is not divisible by cp{} = {}", workload.sequence,
+    if (workload.positions() % split != 0)
+        return fault(detail, PlanProblem::sequence, "sequence {} is not divisible by cp{} = {}", workload.positions(),
                      plan.sequence_parallel == Switch::on ? " * tp" : "", split);
     if (auto found = check_documents(detail, plan, workload)) return found;
-    if (model.position == PositionKind::learned && workload.sequence > model.max_positions)
+    if (model.position == PositionKind::learned && workload.positions() > model.max_positions)
         return fault(detail, PlanProblem::positions, "sequence {} is longer than the {} learned positions of {}",
-                     workload.sequence, model.max_positions, model.name);
+                     workload.positions(), model.max_positions, model.name);
     if (plan.attention != AttentionKernel::flash && model.attention.index &&
         workload.shape().attended() > model.attention.index->chosen)
         return fault(

@@ -51,6 +51,9 @@ constexpr Named<Dispatcher> dispatchers[] = {{Dispatcher::all_to_all, "alltoall"
 constexpr Named<AttentionKernel> attention_kernels[] = {
     {AttentionKernel::flash, "flash"}, {AttentionKernel::unfused, "unfused"}, {AttentionKernel::eager, "eager"}};
 
+constexpr Named<Preference> preferences[] = {
+    {Preference::none, "none"}, {Preference::reference_free, "reference-free"}, {Preference::dpo, "dpo"}};
+
 constexpr Named<GradientFormat> gradient_formats[] = {{GradientFormat::usual, "usual"}, {GradientFormat::bf16, "bf16"}};
 
 }  // namespace
@@ -62,6 +65,7 @@ std::string_view name_of(ContextParallel mode) { return name_in<ContextParallel>
 std::string_view name_of(Optimizer optimizer) { return name_in<Optimizer>(optimizers, optimizer); }
 std::string_view name_of(AttentionKernel kernel) { return name_in<AttentionKernel>(attention_kernels, kernel); }
 std::string_view name_of(Dispatcher dispatcher) { return name_in<Dispatcher>(dispatchers, dispatcher); }
+std::string_view name_of(Preference preference) { return name_in<Preference>(preferences, preference); }
 std::string_view name_of(GradientFormat format) { return name_in<GradientFormat>(gradient_formats, format); }
 
 Schedule schedule_from(std::string_view name, std::string_view where) {
@@ -99,6 +103,10 @@ Dispatcher dispatcher_from(std::string_view name, std::string_view where) {
 
 AttentionKernel attention_kernel_from(std::string_view name, std::string_view where) {
     return value_in<AttentionKernel>(attention_kernels, name, where, "attention kernel");
+}
+
+Preference preference_from(std::string_view name, std::string_view where) {
+    return value_in<Preference>(preferences, name, where, "training on pairs");
 }
 
 GradientFormat gradient_format_from(std::string_view name, std::string_view where) {

@@ -172,6 +172,14 @@ constexpr double offloaded_share(ParallelPlan const& plan, std::int64_t layers) 
     return plan.offload_layers > 0 ? static_cast<double>(plan.offload_layers) / static_cast<double>(layers) : 1;
 }
 
+/// Training on pairs of answers to a prompt, one chosen and one rejected, that go through the model together, for the
+/// log-probabilities of their tokens. `reference_free`: of the model alone (SimPO, ORPO; DPO whose reference's were
+/// stored before). `dpo`: of a frozen reference as well, which every step asks (arXiv:2305.18290).
+enum class Preference : std::uint8_t { none, reference_free, dpo };
+std::string_view name_of(Preference preference);
+/// @throws InputError with the known names and the nearest one.
+Preference preference_from(std::string_view name, std::string_view where);
+
 /// One training sequence: its tokens, and how far they attend. Documents that are packed into a sequence attend to
 /// nothing outside themselves; a sequence of one document is a number of tokens.
 struct SequenceShape {
@@ -193,6 +201,18 @@ struct Workload {
     std::int64_t sequence = 0;      ///< tokens per sequence
     std::int64_t global_batch = 0;  ///< sequences per step
     std::int64_t document = 0;      ///< tokens per document where documents are packed into sequences, 0: one fills it
+    Preference preference = Preference::none;  ///< a sequence is then a pair of documents
+    /// Of `answer_tokens` each. A pair is one microbatch's, whole.
+    static Workload pairs(Preference preference, std::int64_t answer_tokens, std::int64_t global_batch) {
+        return {.sequence = 2 * answer_tokens,
+                .global_batch = global_batch,
+                .document = answer_tokens,
+                .preference = preference};
+    }
+    /// Whether a frozen reference goes over every sequence before the model that is trained does.
+    [[nodiscard]] bool has_reference() const { return preference == Preference::dpo; }
+    /// Of what is a sequence to the model.
+    [[nodiscard]] std::int64_t positions() const { return preference == Preference::none ? sequence : document; }
     [[nodiscard]] std::int64_t tokens() const { return sequence * global_batch; }
     [[nodiscard]] SequenceShape shape() const { return {sequence, document}; }
 };

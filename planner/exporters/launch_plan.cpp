@@ -63,6 +63,9 @@ LaunchPlan make_launch_plan(ModelSpec model, ClusterSpec cluster, Workload const
             "{}: launch files for models without logits over a vocabulary are not written (reward models, classifiers "
             "and embedding models are trained by scripts of one's own)",
             model.name);
+    if (workload.preference != Preference::none)
+        throw InputError("--preference: launch files of {} are not written (they train on the next token)",
+                         name_of(workload.preference));
     require_valid(model, plan, workload);
     LaunchPlan launch{.model = std::move(model),
                       .cluster = std::move(cluster),

@@ -1,7 +1,7 @@
 #include "planner/rl/trainer.hpp"
 
 #include "core/spec/parameters.hpp"
-#include "planner/rl/scoring.hpp"
+#include "simulator/forward_pass.hpp"
 
 namespace sextant {
 

@@ -1,7 +1,7 @@
 #include "core/spec/output_head.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/rl/rl_rows.hpp"
-#include "planner/rl/scoring.hpp"
+#include "simulator/forward_pass.hpp"
 #include "simulator/schedules/catalog.hpp"
 #include "simulator/task_graph_builder.hpp"
 #include "tests/catch.hpp"

@@ -1,11 +1,10 @@
 #pragma once
 
-#include "planner/run_plan/training_run.hpp"
 #include "simulator/closed_form.hpp"
 
 namespace sextant {
 
-/// One forward pass over the workload of `form` under a training plan: log-probabilities, values, rewards.
+/// One forward pass over a step's microbatches under a training plan: log-probabilities, values, rewards.
 ///
 /// The microbatches of the plan go through its stages without a backward pass. With m microbatches, p stages, forward
 /// time f_s of stage s, of ZeRO 3 with what shows of its weight gathers, and transfer x:
@@ -14,6 +13,7 @@ namespace sextant {
 ///
 /// Nothing is kept, so larger microbatches would fit; the pass is priced with those of training. The chunks of an
 /// interleaved schedule run as one stage.
+Seconds forward_pass(PipelineCost const& pipeline, ParallelPlan const& plan, FrameworkTiming const& timing);
 Seconds forward_pass(ClosedForm& form, ParallelPlan const& plan);
 
 }  // namespace sextant
