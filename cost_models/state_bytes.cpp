@@ -20,7 +20,10 @@ double optimizer_saving(Optimizer optimizer) {
         case Optimizer::adamw_pure_bf16: return 4;  // moments in bf16; the weights of the latter are the caller's
         case Optimizer::adamw_8bit: return 6;       // moments in 8 bit (block-wise scales below 1 %)
         case Optimizer::sgd:
-        case Optimizer::muon: return 4;  // momentum only; Muon's embeddings are added back by the caller
+        case Optimizer::lion:
+        case Optimizer::muon: return 4;       // momentum only; Muon's embeddings are added back by the caller
+        case Optimizer::lion_8bit: return 7;  // bitsandbytes' Lion8bit
+        case Optimizer::adafactor: return 8;  // a row and a column of a matrix [m, n]: 4 / m + 4 / n, below 1 %
     }
     return 0;
 }

@@ -164,6 +164,10 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
         lines.emplace_back(
             "offload: weights come up before their gathers and hide as well as these; nothing hides their gradients' "
             "way down");
+    if (plan.optimizer == Optimizer::adafactor)
+        lines.emplace_back(
+            "adafactor: the second moment is a row and a column of each matrix, and none the first; where ZeRO flattens "
+            "weights (DeepSpeed, FSDP 1) it is whole, 4 bytes a parameter more");
     if (plan.offload != Offload::none)
         lines.emplace_back(
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; of measured steps "

@@ -1,11 +1,13 @@
 #include "planner/framework_rules.hpp"
 
+#include "core/is_one_of.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/exporters/launch_plan.hpp"
 #include "planner/exporters/megatron_attention.hpp"
 #include "planner/exporters/megatron_translation.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace sextant {
 namespace {
@@ -63,6 +65,12 @@ bool maxtext_shards_state(ParallelPlan const& p) {
 bool megatron_shards_state(ParallelPlan const& p) {
     if (p.optimizer == Optimizer::sgd) return p.zero == 0;
     return p.optimizer != Optimizer::muon || p.zero <= 1;
+}
+
+/// ZeRO flattens weights into vectors, which have no rows and columns to factor a moment into.
+bool deepspeed_shards_state(ParallelPlan const& p, ModelSpec const& model) {
+    if (p.optimizer == Optimizer::adafactor) return p.zero == 0;
+    return p.zero < 3 || !model.moe;
 }
 
 }  // namespace
@@ -163,7 +171,7 @@ bool FrameworkRules::shards(ParallelPlan const& p, ModelSpec const& model) const
     if (named_.zero || most_copies(p, model) == 1) return true;
     switch (launcher_) {
         case Launcher::megatron: return megatron_shards_state(p);
-        case Launcher::deepspeed: return p.zero < 3 || !model.moe;
+        case Launcher::deepspeed: return deepspeed_shards_state(p, model);
         case Launcher::torchtitan: return torchtitan_shards_state(p);
         case Launcher::fsdp2: return p.zero != 1;
         case Launcher::maxtext: return maxtext_shards_state(p);
@@ -175,7 +183,9 @@ bool FrameworkRules::shards(ParallelPlan const& p, ModelSpec const& model) const
 
 bool FrameworkRules::offloads(ParallelPlan const& p, ModelSpec const& model) const {
     if (named_.offload || p.offload == Offload::none) return true;
-    bool const is_adam = p.optimizer != Optimizer::sgd && p.optimizer != Optimizer::muon;
+    constexpr std::array adams{Optimizer::adamw, Optimizer::adamw_bf16, Optimizer::adamw_8bit,
+                               Optimizer::adamw_pure_bf16};
+    bool const is_adam = is_one_of(adams, p.optimizer);
     bool const shares = p.zero >= 1 || most_copies(p, model) == 1;
     switch (launcher_) {
         case Launcher::megatron:
@@ -184,7 +194,8 @@ bool FrameworkRules::offloads(ParallelPlan const& p, ModelSpec const& model) con
             if (p.narrow_copies == Switch::off && !offloads_beside_narrow_weights(p)) return false;
             return !offloads_activations(p) || megatron_offloads_activations(p);
         case Launcher::deepspeed:
-            if (offloads_optimizer(p) && !(is_adam && shares)) return false;
+            // Source: DeepSpeedCPULion.
+            if (offloads_optimizer(p) && !((is_adam || p.optimizer == Optimizer::lion) && shares)) return false;
             return !offloads_activations(p) || p.recompute == Recompute::full;
         case Launcher::torchtitan:
         case Launcher::fsdp2:

@@ -22,6 +22,12 @@ constexpr double host_update_bytes = 28;  // fp32 AdamW: read 16, write 12; 8 of
 /// AdamW with all in bf16: reads gradient, weight and two moments, writes weight and moments.
 constexpr double pure_bf16_update_bytes = 4 * 2 + 3 * 2;
 
+/// What Adafactor's update moves more than AdamW's in one kernel, 84 bytes and not 28: in fp32 the norm of the weight
+/// (4), the square of the gradient and its sum with epsilon (8 + 8), the means of its rows and columns (4 + 4), the
+/// product of these (4) with the gradient (12), the norm of that (4), its division (8), its product with the rate (8),
+/// its negative (8) and the sum with the weight (12). Source: transformers 4.57, optimization.py (`Adafactor.step`).
+constexpr double adafactor_more_bytes = 84 - 28;
+
 /// Bytes that the update of one parameter reads and writes where its state lies.
 double update_bytes(ParallelPlan const& plan, KeptGradients const& kept, FrameworkTiming const& f) {
     if (plan.optimizer == Optimizer::adamw_pure_bf16) return pure_bf16_update_bytes;
@@ -33,6 +39,8 @@ double update_bytes(ParallelPlan const& plan, KeptGradients const& kept, Framewo
     // An fp32 copy of 16-bit gradients is written and read, of fp16 ones also scaled in place. Source: Megatron-Core,
     // optimizer.py.
     double const copied = (plan.precision == Precision::fp16 ? 4 : 2) * kept.copy_bytes(plan);
+    if (plan.optimizer == Optimizer::adafactor)
+        return f.optimizer_bytes_per_parameter.value - narrower + adafactor_more_bytes + copied;
     // Both halves of a weight are read; the one that is not bf16's is written in place of both.
     double const saved = 2 * optimizer_saving(plan.optimizer) + kept.remainder_saving(plan);
     return std::max(0.0, f.optimizer_bytes_per_parameter.value - narrower - saved) + copied;

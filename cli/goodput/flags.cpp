@@ -17,7 +17,7 @@ void add_run_options(CLI::App& app, GoodputOptions& o) {
     app.add_option("--framework", o.framework, "whose state layout (default: megatron)")->option_text("NAME");
     app.add_option("--optimizer", o.optimizer,
                    "adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (no fp32 copy of the weights), "
-                   "sgd or muon")
+                   "sgd, muon, lion, lion-8bit or adafactor")
         ->option_text("NAME");
     app.add_option("--precision", o.precision, "bf16 (default), fp16, fp8, fp32, ...")->option_text("NAME");
     for (auto const& [flag, target] : {std::pair{"--tp", &o.tp}, {"--pp", &o.pp}, {"--cp", &o.cp}, {"--ep", &o.ep}})

@@ -135,7 +135,7 @@ void add_kernel_options(CLI::App& app, PlanOptions& o, Axes axes) {
     app.add_option(
            "--optimizer", o.optimizer,
            "adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the "
-           "weights), sgd or muon (default: adamw)")
+           "weights), sgd, muon, lion, lion-8bit or adafactor (default: adamw)")
         ->group("Plan");
     app.add_flag_function(
            "--sequence-parallel,!--no-sequence-parallel", [&o](std::int64_t count) { o.sequence_parallel = count > 0; },

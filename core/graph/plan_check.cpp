@@ -77,6 +77,10 @@ Fault check_positive(Detail detail, ModelSpec const& model, ParallelPlan const& 
         return fault(detail, PlanProblem::not_positive,
                      "Muon's state in host memory is not modelled: its update multiplies matrices (offload none or "
                      "activations, or another optimizer)");
+    if (plan.optimizer == Optimizer::adafactor && offloads_optimizer(plan))
+        return fault(detail, PlanProblem::not_positive,
+                     "Adafactor's state in host memory is not modelled: no optimizer on the host updates by rows and "
+                     "columns (offload none or activations, or another optimizer)");
     if (plan.zero < 0 || plan.zero > 3) return fault(detail, PlanProblem::zero, "zero is {} (0, 1, 2 or 3)", plan.zero);
     return {};
 }

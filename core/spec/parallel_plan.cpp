@@ -43,6 +43,9 @@ constexpr Named<Optimizer> optimizers[] = {
     {Optimizer::adamw_pure_bf16, "adamw-pure-bf16"},
     {Optimizer::sgd, "sgd"},
     {Optimizer::muon, "muon"},
+    {Optimizer::lion, "lion"},
+    {Optimizer::lion_8bit, "lion-8bit"},
+    {Optimizer::adafactor, "adafactor"},
 };
 
 constexpr Named<Dispatcher> dispatchers[] = {{Dispatcher::all_to_all, "alltoall"},
@@ -90,7 +93,7 @@ ContextParallel context_parallel_from(std::string_view name, std::string_view wh
 
 Optimizer optimizer_from(std::string_view name, std::string_view where) {
     // Known, with state of other sizes: no misspelling of one of ours.
-    for (std::string_view const other : {"lion", "adafactor", "shampoo", "soap", "galore", "lamb", "lars", "adam-mini"})
+    for (std::string_view const other : {"shampoo", "soap", "galore", "lamb", "lars", "adam-mini"})
         if (name == other)
             throw InputError("{}: '{}' is not modelled (known: {})", where, name,
                              join(all_names<Optimizer>(optimizers)));

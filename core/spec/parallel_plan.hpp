@@ -68,7 +68,19 @@ constexpr Offload without_optimizer(Offload offload) {
 enum class ContextParallel : std::uint8_t { ring, all_gather, ulysses };
 /// `adamw_bf16` and `adamw_8bit` keep fp32 weights and narrow the moments. `adamw_pure_bf16` has weights, gradients and
 /// both moments in bf16 and no fp32 copy: torch.optim.AdamW on a model in bf16, as torchtune's `dtype=bf16` runs it.
-enum class Optimizer : std::uint8_t { adamw, adamw_bf16, adamw_8bit, adamw_pure_bf16, sgd, muon };
+/// `sgd` and `lion` (arXiv:2302.06675) keep one moment; `adafactor` (arXiv:1804.04235) the second alone, as a row and a
+/// column of each matrix, transformers' default.
+enum class Optimizer : std::uint8_t {
+    adamw,
+    adamw_bf16,
+    adamw_8bit,
+    adamw_pure_bf16,
+    sgd,
+    muon,
+    lion,
+    lion_8bit,
+    adafactor
+};
 /// One fused kernel; or scores in memory, and their softmax in a kernel of its own with the mask (Megatron's) or in
 /// fp32 by kernels for each operation (PyTorch's, `attn_implementation="eager"`).
 enum class AttentionKernel : std::uint8_t { flash, unfused, eager };

@@ -61,6 +61,7 @@ void translate_state(Translation& t, ModelSpec const& model) {
     if (p.zero != 3)
         t.replace(&ParallelPlan::shard_group, std::int64_t{0}, "shard_group",
                   "DeepSpeed shards over groups (MiCS) with ZeRO-3 only, here over all ranks");
+    t.leave_out_other_optimizers("Megatron-DeepSpeed, which makes its own,");
     if (p.optimizer == Optimizer::muon)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
                   "Megatron-DeepSpeed makes its own Adam, and no Muon");

@@ -77,6 +77,8 @@ public:
     void offload_as_fsdp(std::string_view setting);
     /// For a framework that offloads no weights. Before all else: one rank then has no use for ZeRO.
     void leave_parameters_here(ModelSpec const& model);
+    /// For a framework without Lion and Adafactor.
+    void leave_out_other_optimizers(std::string_view framework);
     void leave_out_activation_input();
     void leave_out_narrow_copies();
     /// For a framework whose files do not say what gradients are added up in.

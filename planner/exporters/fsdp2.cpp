@@ -107,6 +107,10 @@ void translate_step(Translation& t) {
     t.recompute_attention_core();
     if (p.recompute == Recompute::selective)
         t.cannot("recompute", "only whole layers are wrapped; a fused attention keeps no scores anyway");
+    if (p.optimizer == Optimizer::adafactor)
+        t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
+                  "the file has AdamW: torch.optim.Adafactor means over rows and columns that FSDP shards");
+    t.leave_out_other_optimizers("torch.optim");
     if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || p.optimizer == Optimizer::muon)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "torch.optim has no {}: the file has AdamW",
                   name_of(p.optimizer));

@@ -115,6 +115,7 @@ void translate_step(Translation& t, LaunchPlan const& launch) {
     ParallelPlan& p = t.plan;
     translate_recompute(t, launch.model);
     if (p.optimizer != Optimizer::adamw_pure_bf16) t.leave_out_gradients();
+    t.leave_out_other_optimizers("MaxText");
     if (p.optimizer == Optimizer::adamw_8bit)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "there are no 8-bit moments");
     if (p.optimizer == Optimizer::adamw_bf16)

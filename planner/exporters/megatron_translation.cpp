@@ -69,6 +69,7 @@ void translate_sharing(Translation& t, ModelSpec const& model) {
 
 void translate_state(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
+    t.leave_out_other_optimizers("Megatron-Core 0.15");
     translate_sharing(t, model);
     if (p.optimizer == Optimizer::adamw_pure_bf16)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw_bf16, "optimizer",

@@ -62,6 +62,13 @@ void Translation::leave_out_activation_input() {
             "what an activation reads is kept as it is, in 16 bit");
 }
 
+void Translation::leave_out_other_optimizers(std::string_view framework) {
+    if (plan.optimizer == Optimizer::lion || plan.optimizer == Optimizer::lion_8bit ||
+        plan.optimizer == Optimizer::adafactor)
+        replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "{} has no {}: the files have Adam", framework,
+                name_of(plan.optimizer));
+}
+
 void Translation::leave_out_narrow_copies() {
     replace(&ParallelPlan::narrow_copies, Switch::off, "narrow_copies",
             "weights are cast as each product is run, and no narrow copy of them is kept");

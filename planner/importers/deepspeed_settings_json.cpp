@@ -174,7 +174,8 @@ Optimizer optimizer_of(std::string name, std::string_view where) {
     if (name == "adam" || name == "adamw") return Optimizer::adamw;
     if (name == "sgd") return Optimizer::sgd;
     if (name == "muon") return Optimizer::muon;
-    throw InputError("{}: optimizer.type: '{}' is not modelled (Adam, AdamW, SGD or Muon)", where, name);
+    if (name == "lion") return Optimizer::lion;
+    throw InputError("{}: optimizer.type: '{}' is not modelled (Adam, AdamW, SGD, Lion or Muon)", where, name);
 }
 
 /// A format as DeepSpeed's `DtypeEnum` (runtime/config.py) reads it.

@@ -141,11 +141,13 @@ void read_optimizer(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model
     bool const precise = in.flag("--use-precision-aware-optimizer");
     if (name == "sgd") {
         p.optimizer = Optimizer::sgd;
+    } else if (name == "lion") {
+        p.optimizer = Optimizer::lion;
     } else if (name == "muon" || name == "dist_muon") {
         p.optimizer = Optimizer::muon;
         if (name == "dist_muon") p.zero = std::max(p.zero, 1);
     } else if (name != "adam") {
-        throw InputError("{}: --optimizer: '{}' (adam, sgd, muon or dist_muon)", in.where(), name);
+        throw InputError("{}: --optimizer: '{}' (adam, sgd, lion, muon or dist_muon)", in.where(), name);
     } else if (precise && first == "bf16" && second == "bf16") {
         p.optimizer = Optimizer::adamw_bf16;
     } else if (precise && first == "fp8" && second == "fp8") {

@@ -15,12 +15,11 @@ namespace sextant {
 namespace {
 
 /// Optimizers that have no entry here, as they are called behind "optimizer:" in letters and digits.
-constexpr std::array<std::string_view, 16> other_optimizers{
-    "adafactor", "lion",    "sophia", "sophiag", "shampoo",  "soap",     "came",     "lamb",
-    "galore",    "adagrad", "lomo",   "adalomo", "adammini", "novograd", "ademamix", "apollo"};
+constexpr std::array<std::string_view, 14> other_optimizers{"sophia", "sophiag", "shampoo", "soap",     "came",
+                                                            "lamb",   "galore",  "adagrad", "lomo",     "adalomo",
+                                                            "adammini", "novograd", "ademamix", "apollo"};
 /// Those whose names mean nothing else, wherever they stand.
-constexpr std::array<std::string_view, 7> unmistakable{"adafactor", "shampoo",  "galore",    "adalomo",
-                                                       "adam-mini", "ademamix", "8-bit lion"};
+constexpr std::array<std::string_view, 5> unmistakable{"shampoo", "galore", "adalomo", "adam-mini", "ademamix"};
 /// In letters and digits. An optimizer of bitsandbytes ("bnb") may have 32 bits as well.
 constexpr std::array<std::string_view, 7> adam_in_8_bits{"adamw8bit",     "adam8bit",      "8bitadam", "8bitfusedadam",
                                                          "8bitpagedadam", "paged8bitadam", "bnb8bit"};
@@ -53,7 +52,13 @@ void apply_named_optimizer(std::string const& text, TrainingCase& out) {
         some_narrow = some_narrow || has_any(joined, some_in_8_bits);
         paged = paged || has(joined, "pagedadam") || has(joined, "paged8bit");
     }
-    if (narrow || some_narrow) {
+    if (named == "lion8bit" || stated_at(text, "8-bit lion") != nowhere) {
+        optimizer = Optimizer::lion_8bit;
+    } else if (stated_at(text, "adafactor") != nowhere) {
+        optimizer = Optimizer::adafactor;
+    } else if (named == "lion") {
+        optimizer = Optimizer::lion;
+    } else if (narrow || some_narrow) {
         optimizer = Optimizer::adamw_8bit;
         if (!narrow) out.assumptions.emplace_back("AdamW where an 8-bit optimizer is stated");
         if (paged) out.assumptions.emplace_back("a paged optimizer's state stays on the accelerator");

@@ -47,7 +47,7 @@ std::vector<Option> const& options() {
         {"--expert-tp", {"1", "2", "8", "1000000000000"}},
         {"--shard-group", {"0", "1", "2", "4", "3"}},
         {"--precision", {"bf16", "fp16", "fp8", "fp32", "tf32", "fp4"}},
-        {"--optimizer", {"adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"}},
+        {"--optimizer", {"adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"}},
         {"--seq", {"1", "7", "512", "1024", "4096", "131072", "2147483648", "2147483647"}},
         {"--global-batch", {"1", "3", "8", "64", "512", "1000003", "2147483648"}},
         {"--gpus", {"1", "2", "8", "16", "48", "64", "7", "1048576"}},

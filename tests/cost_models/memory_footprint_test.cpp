@@ -119,6 +119,9 @@ TEST_CASE("optimizers hold 12 bytes per parameter less what they leave out", "[I
     CHECK(bytes(Optimizer::adamw_bf16) == 8);  // moments in two bytes each
     CHECK(bytes(Optimizer::adamw_8bit) == 6);  // moments in one byte each
     CHECK(bytes(Optimizer::sgd) == 8);         // master weights and momentum
+    CHECK(bytes(Optimizer::lion) == 8);
+    CHECK(bytes(Optimizer::lion_8bit) == 5);
+    CHECK(bytes(Optimizer::adafactor) == 4);  // master weights; a row and a column of a matrix are left out
     CHECK(bytes(Optimizer::muon) == 8);
     StageLoad load;
     load.parameters = {.dense = 1e9, .embedding = 2e8};

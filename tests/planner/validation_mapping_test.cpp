@@ -353,6 +353,9 @@ TEST_CASE("optimizers and offload that framework or notes name are counted or re
     for (char const* const notes : {"optimizer: Muon", "muon optimizer", "optimizer=muon"})
         CHECK(optimizer(notes) == Optimizer::muon);
     CHECK(optimizer("optimizer=sgd") == Optimizer::sgd);
+    CHECK(optimizer("Adafactor") == Optimizer::adafactor);
+    CHECK(optimizer("optimizer: Lion") == Optimizer::lion);
+    CHECK(optimizer("8-bit Lion") == Optimizer::lion_8bit);
     for (char const* const notes :
          {"optimizer=adam", "AdamW; 8-bit weights", "not Muon", "optimizer sharded", "bnb optimizer"})
         CHECK(optimizer(notes) == Optimizer::adamw);
@@ -373,8 +376,7 @@ TEST_CASE("optimizers and offload that framework or notes name are counted or re
             row.zero_stage = zero;
         });
     };
-    CHECK(why("Hugging Face Trainer", "Adafactor") == "optimizer adafactor is not modelled");
-    CHECK(why("Hugging Face Trainer", "optimizer: Lion") == "optimizer lion is not modelled");
+    CHECK(why("Hugging Face Trainer", "optimizer: LAMB") == "optimizer lamb is not modelled");
     CHECK(why("DeepSpeed ZeRO-3 Offload", "", 3) == "offload to host memory, of what is not stated");
     CHECK(why("torchtune", "CPU offload + fused optimizer") == "offload of weights that ZeRO 3 does not gather");
     CHECK(why("DeepSpeed", "param + optimizer offload") == "offload of weights that ZeRO 3 does not gather");

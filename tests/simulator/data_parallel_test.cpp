@@ -530,7 +530,10 @@ TEST_CASE("data_parallel_time: an optimizer moves what it holds, and Muon multip
     CHECK(time(Optimizer::adamw_8bit) == Approx((18 + 4) * byte));
     CHECK(time(Optimizer::adamw_pure_bf16) == Approx((14 + 2) * byte));
     CHECK(time(Optimizer::sgd) == Approx((22 + 4) * byte));
-    CHECK(time(Optimizer::muon) == Approx((22 + 4) * byte));  // no matrices yet
+    CHECK(time(Optimizer::lion) == Approx((22 + 4) * byte));
+    CHECK(time(Optimizer::lion_8bit) == Approx((16 + 4) * byte));
+    CHECK(time(Optimizer::adafactor) == Approx((30 + 56 + 4) * byte));  // a dozen kernels, not one
+    CHECK(time(Optimizer::muon) == Approx((22 + 4) * byte));            // no matrices yet
     load.parameters.dense_orthogonal = 64e15;
     load.parameters.largest_orthogonal = 1e13;
     auto const products = [&](int zero) {
