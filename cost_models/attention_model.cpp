@@ -67,11 +67,14 @@ double prefill_compute(Attention const& a, double work, double keys, KernelRates
     double const last = queries - (row_blocks - 1) * tile;
     double const blocks = row_blocks > 1 && last < tile ? row_blocks - 1 + filled(last) : row_blocks;
     double const rows = blocks * tile;
-    // Masked tiles on the diagonal are computed whole: half a tile more per block, and no more than without a mask.
+    // Masked tiles on the diagonal are computed whole: half a tile more per block, and no more than without a mask. So
+    // are those on either edge of a window to both sides.
     bool const causal = a.causal == Switch::on;
+    bool const masked = causal || attended_keys(a) < a.keys;
+    double const cut = causal ? 0.5 : 1;
     double const plain = work * use.work / (heads * tile_work) * (rows / queries);
     double const unmasked = rows * keys / (tile * tile);
-    double const tiles = causal ? std::max(plain, std::min(plain + 0.5 * row_blocks, unmasked)) : plain;
+    double const tiles = masked ? std::max(plain, std::min(plain + cut * row_blocks, unmasked)) : plain;
     double const per_tile = std::max(tile_work / rate, c[PrefillConstant::tile_latency] * use.work) *
                             (row_blocks > 1 ? 1 : filled(queries));
     double const overhead = c[PrefillConstant::block_overhead];

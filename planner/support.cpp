@@ -135,6 +135,7 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
         out.push_back(
             fmt::format("base weights {}: no measured step dequantised weights", name_of(plan.adapters.base)));
     if (model.attention.index) out.emplace_back("sparse attention: its kernels were not measured");
+    if (!model.causal) out.emplace_back("attention that looks both ways: no measured step ran it");
     if (model.recurrent) out.emplace_back("recurrent layers: their kernels were not measured");
     if (!is_measured(plan.offload, framework, a.generation))
         out.push_back(fmt::format("offload {}: {}", name_of(plan.offload), measured_offload));

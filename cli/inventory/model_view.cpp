@@ -58,7 +58,7 @@ std::string attention_text(ModelSpec const& model) {
                            a.index ? fmt::format(", over {} keys chosen by {} heads of {}", a.index->chosen,
                                                  a.index->heads, a.index->head_dim)
                                    : "");
-    auto text = heads_text(a);
+    auto text = heads_text(a) + (model.causal ? "" : ", both ways");
     if (a.window > 0) {
         std::int64_t sliding = 0;
         for (LayerKind const kind : model.layers)

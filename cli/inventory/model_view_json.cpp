@@ -38,6 +38,7 @@ Json summary(ModelSpec const& model) {
              {"max_positions", model.max_positions},
              {"output_head", head_text(model)},
              {"tied_embeddings", model.tied_embeddings},
+             {"causal", model.causal},
              {"sliding_window", model.attention.window},
              {"mtp_modules", model.mtp_modules},
              {"kv_cache_bytes_per_value", 2},

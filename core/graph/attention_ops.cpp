@@ -182,7 +182,8 @@ Attention core_of(BlockBuilder const& b, HeadWidths const& width, LayerKind kind
             .head_dim = a.head_dim,
             .value_head_dim = a.value_head_dim,
             .kernel = plan.attention,
-            .dropout = plan.dropout};
+            .dropout = plan.dropout,
+            .causal = b.model.causal ? Switch::on : Switch::off};
 }
 
 /// What the backward pass needs of the product: the scores without a fused kernel, their statistics with one.

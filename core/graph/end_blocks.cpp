@@ -39,6 +39,19 @@ void append_vocabulary_product(BlockBuilder& b) {
                      Passes::forward);
 }
 
+/// What BERT's masked language model has before the output matrix, on all tokens: a layer [h, h], its activation, a
+/// norm. Every tensor-parallel rank has all of it. Source: transformers, `BertPredictionHeadTransform`.
+void append_transform(BlockBuilder& b) {
+    bool const split = b.plan.sequence_parallel == Switch::on;
+    Precision const precision = is_narrow(b.plan.precision) ? Precision::bf16 : b.plan.precision;
+    b.gemm_on(split ? ceil_div(b.tokens, b.plan.tp) : b.tokens, "head transform", b.model.hidden, b.model.hidden,
+              precision, Storage::plain);
+    double const elements = b.norm_tokens * b.hidden;
+    b.streaming("head activation", 4 * elements, 1.7);
+    b.norm("head norm");
+    b.keep("head transform", "6 T h [/t with SP]", 6 * elements);  // in and out of the activation, and of the norm
+}
+
 /// The product with the matrix of a head of labels, [T, h] -> [T, n], on the tokens that a rank has of the sequence; with
 /// sequence parallelism the ranks gather the labels. Adapters leave this matrix trained (`modules_to_save` of PEFT's
 /// sequence and token classification). Source: the `score` of transformers' classes for classification, which goes over
@@ -117,6 +130,7 @@ Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, Sequence
             b.keep("projection input", "2 T w", 2 * static_cast<double>(b.tokens * model.embedding_width));
     }
     if (model.position == PositionKind::learned) b.streaming("positions", 6 * b.norm_tokens * b.hidden, 1.0);
+    if (model.segment_rows > 0) b.streaming("segments", 6 * b.norm_tokens * b.hidden, 1.0);
     if (model.embedding_norm) {
         b.norm("embedding norm");
         b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
@@ -138,6 +152,7 @@ Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape
         bool const reads = model.head != OutputHead::none && (b.needs_input({}) || model.head == OutputHead::labels);
         if (reads) b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
     }
+    if (model.head_transform) append_transform(b);
     if (model.head == OutputHead::vocabulary) append_vocabulary_product(b);
     if (model.head == OutputHead::labels) append_labels(b);
     hold_head(b);

@@ -27,8 +27,9 @@ Work pass_work(ModelSpec const& model, SequenceShape const& sequence, MtpModules
     }
     auto const tokens = static_cast<double>(sequence.tokens);
     std::int64_t const width = table_width(model);
-    // Projections from and to a narrower embedding table.
-    std::int64_t const projections = model.embedding_width > 0 ? 2 * width * model.hidden : 0;
+    // Projections from and to a narrower embedding table, and what comes before the output matrix.
+    std::int64_t const projections = (model.embedding_width > 0 ? 2 * width * model.hidden : 0) +
+                                     (model.head_transform ? model.hidden * model.hidden : 0);
     Flops const head = 2 * tokens * static_cast<double>(width * model.outputs() + projections) * units::flop;
     double const products = pass == Pass::backward && !adapters.on() ? 2 : 1;
     total.executed += products * head;

@@ -27,6 +27,7 @@ constexpr std::array architectures{
     Architecture{"bailing_moe", "BailingMoeForCausalLM", hf::read_bailing_moe},
     Architecture{"bailing_moe_v2", "BailingMoeV2ForCausalLM", hf::read_bailing_moe_v2},
     Architecture{"bamba", "BambaForCausalLM", hf::read_bamba},
+    Architecture{"bert", "BertForMaskedLM", hf::read_bert},
     Architecture{"bloom", "BloomForCausalLM", hf::read_bloom},
     Architecture{"chatglm", "ChatGLMModel", hf::read_chatglm},
     Architecture{"codegen", "CodeGenForCausalLM", hf::read_gptj},
@@ -95,6 +96,7 @@ constexpr std::array architectures{
     Architecture{"mistral3", "Mistral3ForConditionalGeneration", hf::read_mistral3},
     Architecture{"mistral4", "Mistral4ForCausalLM", hf::read_mistral4},
     Architecture{"mixtral", "MixtralForCausalLM", hf::read_mixtral},
+    Architecture{"modernbert", "ModernBertForMaskedLM", hf::read_modernbert},
     Architecture{"mpt", "MPTForCausalLM", hf::read_mpt},
     Architecture{"nemotron", "NemotronForCausalLM", hf::read_nemotron},
     Architecture{"nemotron_h", "NemotronHForCausalLM", hf::read_nemotron_h},
@@ -120,12 +122,14 @@ constexpr std::array architectures{
     Architecture{"qwen3_5_text", "Qwen3_5ForCausalLM", hf::read_qwen3_5_text},
     Architecture{"qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration", hf::read_qwen3_5_moe},
     Architecture{"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", hf::read_qwen3_5_moe_text},
+    Architecture{"roberta", "RobertaForMaskedLM", hf::read_roberta},
     Architecture{"seed_oss", "SeedOssForCausalLM", hf::read_seed_oss},
     Architecture{"smollm3", "SmolLM3ForCausalLM", hf::read_smollm3},
     Architecture{"solar_open", "SolarOpenForCausalLM", hf::read_solar_open},
     Architecture{"stablelm", "StableLmForCausalLM", hf::read_stablelm},
     Architecture{"starcoder2", "Starcoder2ForCausalLM", hf::read_starcoder2},
     Architecture{"vaultgemma", "VaultGemmaForCausalLM", hf::read_vaultgemma},
+    Architecture{"xlm-roberta", "XLMRobertaForMaskedLM", hf::read_roberta},
     Architecture{"youtu", "YoutuForCausalLM", hf::read_youtu},
 };
 
@@ -143,11 +147,13 @@ struct ClassHead {
 
 constexpr std::array class_heads{
     ClassHead{"ForCausalLM", {}},
+    ClassHead{"ForMaskedLM", {}},
     ClassHead{"LMHeadModel", {}},
     ClassHead{"ForConditionalGeneration", {}},
     ClassHead{"ForSequenceClassification", {.head = OutputHead::labels}},
-    ClassHead{"ForTokenClassification", {.head = OutputHead::labels}},
-    ClassHead{"ForQuestionAnswering", {.head = OutputHead::labels, .labels = 2}},  // where an answer begins and ends
+    ClassHead{"ForTokenClassification", {.head = OutputHead::labels, .pooled = false}},
+    // Where an answer begins and ends.
+    ClassHead{"ForQuestionAnswering", {.head = OutputHead::labels, .labels = 2, .pooled = false}},
     ClassHead{"TextModel", {.head = OutputHead::none}},
     ClassHead{"Model", {.head = OutputHead::none}},
 };
@@ -355,10 +361,11 @@ ModelSpec read_hf_config(std::string_view text, std::string name) {
     auto const document = JsonDocument::from_text(hf::with_attention_layers(text, name), name);
     ConfigObject in{ObjectReader(document)};
     Architecture const& architecture = find_architecture(in);
-    hf::refuse_other_attention(in);
+    bool const both_ways = hf::looks_both_ways(in);
     HeadChoice const head = read_head(in, architecture);
     refuse_encoders(in, architecture);
     ModelSpec model = with_head(architecture.read(in), head);
+    model.causal = model.causal && !both_ways;
     model.name = std::move(name);
     model.architecture = architecture.name;
     model.max_positions = longest_sequence(in, model);

@@ -13,8 +13,8 @@ constexpr std::string_view encoder_decoder =
     "encoders and decoders with attention between them are not modelled, only decoders (a decoder of the same width "
     "and as many layers as both halves together has about the same products)";
 constexpr std::string_view encoder =
-    "encoders, whose attention looks both ways, are not modelled, only decoders (a gpt2 or llama config of the same "
-    "sizes has the same products but in the attention, which looks at half the tokens)";
+    "encoders, whose attention looks both ways, have no preset (give the Hugging Face config.json of a model of bert, "
+    "roberta, xlm-roberta or modernbert; others are not modelled)";
 constexpr std::string_view relative_positions =
     "attention with Transformer-XL's relative positions, a thirteenth of its parameters, is not modelled (give a "
     "config of "

@@ -25,7 +25,9 @@ HeadChoice head_choice_from(std::string_view text, std::string_view where) {
 ModelSpec with_head(ModelSpec model, HeadChoice const& choice) {
     model.head = choice.head;
     model.labels = choice.labels;
+    model.pooler = model.pooler && choice.pooled && choice.head != OutputHead::vocabulary;
     if (choice.head == OutputHead::vocabulary) return model;
+    model.head_transform = false;
     model.tied_embeddings = false;
     model.head_bias = false;
     model.capped_logits = false;

@@ -12,6 +12,7 @@ namespace sextant {
 struct HeadChoice {
     OutputHead head = OutputHead::vocabulary;
     std::int64_t labels = 0;
+    bool pooled = true;  ///< of a whole sequence: behind the pooler of a model that has one
 };
 
 /// "vocabulary", "scalar" (one label: reward and critic models), "none" (embedding models), or a number of labels.
@@ -22,7 +23,7 @@ HeadChoice head_choice_from(std::string_view text, std::string_view where);
 inline constexpr std::string_view output_head_key = "output_head";
 
 /// `model` with this head in place of its own. Without logits over a vocabulary the embedding is tied to nothing, and
-/// prediction modules, which share the output matrix, are left out.
+/// prediction modules, which share the output matrix, are left out. Logits are not pooled.
 ModelSpec with_head(ModelSpec model, HeadChoice const& choice);
 
 /// As a critic or reward model has it: one number of each token, unless it has labels already.

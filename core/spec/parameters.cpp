@@ -201,6 +201,8 @@ std::vector<Parameter> embedding_parameters(ModelSpec const& model) {
     List list{{.name = "embedding", .rows = model.vocab, .columns = width, .sharding = Sharding::vocabulary}};
     if (model.position_rows > 0)
         list.push_back({.name = "positions", .rows = model.position_rows, .columns = model.hidden});
+    if (model.segment_rows > 0)
+        list.push_back({.name = "segments", .rows = model.segment_rows, .columns = model.hidden});
     if (model.embedding_width > 0)
         list.push_back({.name = "embedding.projection", .rows = model.hidden, .columns = width});
     if (model.embedding_norm) add_norm(list, "embedding.norm", model, model.hidden);
@@ -212,6 +214,11 @@ std::vector<Parameter> head_parameters(ModelSpec const& model) {
     List list;
     if (model.final_norm) add_norm(list, "final_norm", model, model.hidden);
     if (model.embedding_width > 0) list.push_back({.name = "head.projection", .rows = width, .columns = model.hidden});
+    if (model.pooler) add_replicated(list, "pooler", model.hidden, model.hidden, bias_if(model.mlp.bias));
+    if (model.head_transform) {
+        add_replicated(list, "head.transform", model.hidden, model.hidden, bias_if(model.mlp.bias));
+        add_norm(list, "head.norm", model, model.hidden);
+    }
     if (model.head == OutputHead::labels)
         list.push_back({.name = "head", .rows = model.labels, .columns = width});
     if (model.head == OutputHead::vocabulary && !model.tied_embeddings)
@@ -249,7 +256,7 @@ ParameterCounts count_parameters(ModelSpec const& model) {
     }
     for (auto const& p : embedding_parameters(model)) {
         counts.total += p.count();
-        if (p.name == "embedding" || p.name == "positions") counts.embedding += p.count();
+        if (p.name == "embedding" || p.name == "positions" || p.name == "segments") counts.embedding += p.count();
     }
     for (auto const& p : head_parameters(model)) {
         counts.total += p.count();

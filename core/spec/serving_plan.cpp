@@ -112,6 +112,8 @@ void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
     if (model.head != OutputHead::vocabulary)
         throw InputError("--model: {} has no logits over a vocabulary, so it generates no tokens (head=vocabulary does)",
                          model.name);
+    if (!model.causal)
+        throw InputError("--model: {} is an encoder, whose tokens see those after them: it generates none", model.name);
     positive(plan.tp, "--tp", most_ranks);
     positive(plan.pp, "--pp", model.layer_count());
     positive(plan.attention_dp, "--attention-dp", most_ranks);

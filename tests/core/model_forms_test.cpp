@@ -135,12 +135,14 @@ TEST_CASE("model forms: the class says the head, and output_head says it before 
     CHECK(read(config("chatglm", R"(, "architectures": ["ChatGLMModel"])")).head == OutputHead::vocabulary);
 }
 
-TEST_CASE("model forms: attention both ways or to an encoder is refused, naming the key") {
-    for (auto const* const key : {"use_bidirectional_attention", "add_cross_attention", "is_encoder_decoder"}) {
+TEST_CASE("model forms: attention to an encoder is refused, naming the key, and attention both ways is read") {
+    for (auto const* const key : {"add_cross_attention", "is_encoder_decoder"}) {
         CHECK_THROWS_WITH(read(config("gemma3_text", ", \"" + std::string(key) + "\": true")), contains(key));
         CHECK_NOTHROW(read(config("gemma3_text", ", \"" + std::string(key) + "\": false")));
     }
-    CHECK_THROWS_WITH(read(config("llama", R"(, "is_causal": false)")), contains("is_causal"));
+    CHECK_FALSE(read(config("gemma3_text", R"(, "use_bidirectional_attention": true)")).causal);
+    CHECK(read(config("gemma3_text", R"(, "use_bidirectional_attention": false)")).causal);
+    CHECK_FALSE(read(config("llama", R"(, "is_causal": false)")).causal);
     std::string const gemma4 = R"(, "hidden_size_per_layer_input": 0, "use_bidirectional_attention": )";
     CHECK_THROWS_WITH(read(around("gemma4", config("gemma4_text", gemma4 + "\"all\""))), contains("both ways"));
     CHECK_NOTHROW(read(config("gemma4_text", gemma4 + "\"vision\"")));

@@ -115,6 +115,11 @@ ModelSpec read_glm4_moe_lite(ConfigObject& in);
 ModelSpec read_deepseek_v32(ConfigObject& in);
 ModelSpec read_glm_moe_dsa(ConfigObject& in);
 
+// Encoders.
+ModelSpec read_bert(ConfigObject& in);
+ModelSpec read_roberta(ConfigObject& in);
+ModelSpec read_modernbert(ConfigObject& in);
+
 // Multimodal: their text models.
 ModelSpec read_gemma3(ConfigObject& in);
 ModelSpec read_gemma4(ConfigObject& in);

@@ -119,16 +119,13 @@ void read_logit_cap(ConfigObject& in, ModelSpec& model, bool class_default) {
     model.capped_logits = in.mentions(key) ? in.number(key, 0) > 0 : class_default;
 }
 
-void refuse_other_attention(ConfigObject& in) {
-    constexpr std::string_view both_ways = "use_bidirectional_attention";  // a text in Gemma 4: "vision" is of pictures
-    if (in.is_text(both_ways) ? in.text(both_ways, "") == "all" : in.flag(both_ways, false))
-        throw InputError("{}: attention that looks both ways is not modelled, only decoders", in.path_to(both_ways));
-    if (!in.flag("is_causal", true))
-        throw InputError("{}: is false, and attention that looks both ways is not modelled, only decoders",
-                         in.path_to("is_causal"));
+bool looks_both_ways(ConfigObject& in) {
     for (std::string_view const key : {"add_cross_attention", "is_encoder_decoder"})
         if (in.flag(key, false))
-            throw InputError("{}: attention to an encoder is not modelled, only decoders", in.path_to(key));
+            throw InputError("{}: attention to an encoder is not modelled, only one stack of layers", in.path_to(key));
+    constexpr std::string_view both_ways = "use_bidirectional_attention";  // a text in Gemma 4: "vision" is of pictures
+    if (in.is_text(both_ways) ? in.text(both_ways, "") == "all" : in.flag(both_ways, false)) return true;
+    return !in.flag("is_causal", true);
 }
 
 ModelSpec read_common(ConfigObject& in, ClassSizes const& known) {
@@ -256,7 +253,9 @@ ConfigObject text_config(ConfigObject& in, std::initializer_list<std::string_vie
             in.path_to("text_config"), *text_types.begin());
     auto const type = text->text("model_type", std::string(*text_types.begin()));
     if (is_one_of(text_types, type)) {
-        refuse_other_attention(*text);
+        if (looks_both_ways(*text))
+            throw InputError("{}: attention that looks both ways is not modelled beside an encoder of pictures",
+                             in.path_to("text_config"));
         return std::move(*text);
     }
     auto const why = why_not_modelled(type);

@@ -80,9 +80,9 @@ void read_attention_bias(ConfigObject& in, ModelSpec& model, bool class_default)
 /// `final_logit_softcapping`: the class default if the key is absent, none if it is null.
 void read_logit_cap(ConfigObject& in, ModelSpec& model, bool class_default);
 
-/// @throws InputError where a key makes a decoder's class something else: attention that looks both ways
-/// (`use_bidirectional_attention`, `is_causal` false), or to an encoder (`add_cross_attention`, `is_encoder_decoder`).
-void refuse_other_attention(ConfigObject& in);
+/// Whether a key makes an encoder of a decoder's class: attention that looks both ways (`use_bidirectional_attention`,
+/// `is_causal` false). @throws InputError where it looks to an encoder (`add_cross_attention`, `is_encoder_decoder`).
+bool looks_both_ways(ConfigObject& in);
 
 /// Sizes under the names that most decoder classes share: `hidden_size`, `num_hidden_layers`, `num_attention_heads`,
 /// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.
