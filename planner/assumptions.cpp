@@ -166,7 +166,8 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
             "way down");
     if (plan.optimizer == Optimizer::adafactor)
         lines.emplace_back(
-            "adafactor: the second moment is a row and a column of each matrix, and none the first; where ZeRO flattens "
+            "adafactor: the second moment is a row and a column of each matrix, and none the first; where ZeRO "
+            "flattens "
             "weights (DeepSpeed, FSDP 1) it is whole, 4 bytes a parameter more");
     if (plan.offload != Offload::none)
         lines.emplace_back(

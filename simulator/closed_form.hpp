@@ -34,7 +34,7 @@ struct StepBreakdown {
     Seconds optimizer;
     Seconds offload;    ///< exposed transfers to and from the host
     Seconds reference;  ///< forward passes of a frozen reference
-    Seconds fixed;    ///< per step, whatever the plan
+    Seconds fixed;      ///< per step, whatever the plan
     [[nodiscard]] Seconds total() const;
 };
 

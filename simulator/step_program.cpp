@@ -197,6 +197,10 @@ Program const& program_of(BlockProgram const& block, TaskPass pass) {
 }
 
 StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
+    if (form.workload().has_reference())
+        throw InputError(
+            "--preference: the passes of a reference are not simulated (estimate has them; reference-free leaves them "
+            "out, and --schedule forward-only is such a pass alone)");
     ModelSpec const& model = form.model();
     BlockSet const blocks = build_blocks(model, plan, form.workload().shape());
     StageLayout const layout = lay_out_stages(model, plan);

@@ -96,7 +96,7 @@ struct StepProgram {
 Program const& program_of(BlockProgram const& block, TaskPass pass);
 
 /// The programs of a plan. Alone and run one after another, the items of a pass take what `ClosedForm` says of it.
-/// @pre the plan is valid.
+/// @pre the plan is valid. @throws InputError: the passes of a reference have no program.
 StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan);
 
 /// `parts` one after another.

@@ -393,10 +393,6 @@ PipelineSchedule schedule_of(ParallelPlan const& plan, Workload const& workload)
 
 TaskGraph build_task_graph(ClosedForm& form, ParallelPlan const& plan, GraphOptions const& options) {
     require_valid(form.model(), plan, form.workload());
-    if (form.workload().has_reference())
-        throw InputError(
-            "--preference: the passes of a reference are not simulated (estimate has them; reference-free leaves them "
-            "out, and --schedule forward-only is such a pass alone)");
     check(plan, form.workload(), options);
     return GraphBuilder(form, plan, options).build();
 }

@@ -249,9 +249,7 @@ Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
     std::int64_t const batch =
         check(options.global_batch.value_or(default_global_batch((pairs ? 2 : 1) * sequence)), "--global-batch");
     if (pairs) return Workload::pairs(preference, sequence, batch);
-    return {.sequence = sequence,
-            .global_batch = batch,
-            .document = document_tokens(options.document, sequence)};
+    return {.sequence = sequence, .global_batch = batch, .document = document_tokens(options.document, sequence)};
 }
 
 MachineSubject find_machine(PlanOptions const& options) {

@@ -6,7 +6,7 @@ const cycle = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00',
 const roles = {
   gemm: '#0072b2', attention: '#56b4e9', 'memory-bound': '#a6d3f2', host: '#5d7894', recompute: '#7a6fd0',
   tp: '#e69f00', cp: '#f0c75e', ep: '#d55e00', pp: '#b98b5c', dp: '#cc79a7', bubble: '#b9c0c8', optimizer: '#009e73',
-  offload: '#8a7a00', fixed: '#7f8a96',
+  offload: '#8a7a00', reference: '#b0468c', fixed: '#7f8a96',
   forward: '#0072b2', backward: '#56b4e9', 'weight half': '#a6d3f2', idle: '#d5dae0',
   weights: '#0072b2', gradients: '#56b4e9', activations: '#e69f00', logits: '#f0c75e', buffers: '#cc79a7',
   workspaces: '#b98b5c', slack: '#b9c0c8', overhead: '#7f8a96', cache: '#009e73',

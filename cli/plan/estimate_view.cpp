@@ -81,8 +81,9 @@ std::string room_option(Bytes limit) { return fmt::format("--max-memory {:.0f}GB
 
 std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision precision) {
     std::int64_t const context = q.model.max_positions;
-    std::string const beyond =
-        context > 0 && q.workload.positions() > context ? fmt::format(" (beyond the model's context of {})", context) : "";
+    std::string const beyond = context > 0 && q.workload.positions() > context
+                                   ? fmt::format(" (beyond the model's context of {})", context)
+                                   : "";
     return fmt::format("{} on {} x {}, seq {}{}{}, global batch {} ({} tokens a step), {}, {}", named(q.model),
                        accelerators, q.cluster.name, q.workload.sequence, beyond, documents_text(q.workload),
                        q.workload.global_batch, human_count(static_cast<double>(q.workload.tokens())),

@@ -14,11 +14,13 @@ namespace {
 
 std::string exact(Bytes bytes) { return fmt::format("{:.0f}", bytes.base()); }
 
+bool has_reference(MemorySheet const& s) { return s.stages.front().reference > Bytes{}; }
+
 std::string stages_text(MemorySheet const& s) {
     Table table({{"stage", Align::right},
                  {"layers", Align::right},
                  {"in flight", Align::right},
-                 {"state", Align::right},
+                 {has_reference(s) ? "state and reference" : "state", Align::right},
                  {"activations", Align::right},
                  {"logits", Align::right},
                  {"buffers", Align::right},
@@ -30,8 +32,8 @@ std::string stages_text(MemorySheet const& s) {
             i > 0 && i + 1 < s.stages.size() && s.stages.size() > 12 && s.stages[i - 1].reserved() == m.reserved();
         if (repeats) continue;
         table.add_row({fmt::format("{}", i), fmt::format("{}", s.graph.layout.stages[i].layers),
-                       fmt::format("{:.4g}", m.in_flight), human(m.state()), human(m.activations), human(m.logits),
-                       human(m.buffers + m.workspaces), human(m.allocated()), human(m.reserved())});
+                       fmt::format("{:.4g}", m.in_flight), human(m.state() + m.reference), human(m.activations),
+                       human(m.logits), human(m.buffers + m.workspaces), human(m.allocated()), human(m.reserved())});
     }
     return table.text();
 }
@@ -184,6 +186,7 @@ Table memory_table(MemorySheet const& s) {
                  {"weights_bytes", Align::right},
                  {"gradients_bytes", Align::right},
                  {"optimizer_bytes", Align::right},
+                 {"reference_bytes", Align::right},
                  {"layer_activations_bytes", Align::right},
                  {"logits_bytes", Align::right},
                  {"buffers_bytes", Align::right},
@@ -197,7 +200,7 @@ Table memory_table(MemorySheet const& s) {
         StageMemory const& m = s.stages[i];
         table.add_row({fmt::format("{}", i), fmt::format("{}", s.graph.layout.stages[i].layers),
                        fmt::format("{:.4g}", m.in_flight), exact(m.weights), exact(m.gradients), exact(m.optimizer),
-                       exact(m.activations), exact(m.logits), exact(m.buffers), exact(m.workspaces),
+                       exact(m.reference), exact(m.activations), exact(m.logits), exact(m.buffers), exact(m.workspaces),
                        exact(m.allocated()), exact(m.reserved()), exact(m.reserved_low), exact(m.reserved_high),
                        exact(m.host)});
     }

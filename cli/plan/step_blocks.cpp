@@ -12,18 +12,23 @@ namespace sextant::cli {
 namespace {
 
 /// Colours of the parts, in the order of `breakdown_parts`.
-constexpr char const* part_roles[] = {"gemm", "attention", "memory-bound", "host", "recompute", "tp",      "cp",
-                                      "ep",   "pp",        "bubble",       "dp",   "optimizer", "offload", "fixed"};
+constexpr char const* part_roles[] = {"gemm", "attention", "memory-bound", "host",      "recompute",
+                                      "tp",   "cp",        "ep",           "pp",        "bubble",
+                                      "dp",   "optimizer", "offload",      "reference", "fixed"};
 
 struct MemoryPart {
     char const* name;
     Bytes StageMemory::*bytes;
 };
-constexpr MemoryPart memory_parts[] = {
-    {"weights", &StageMemory::weights},       {"gradients", &StageMemory::gradients},
-    {"optimizer", &StageMemory::optimizer},   {"activations", &StageMemory::activations},
-    {"logits", &StageMemory::logits},         {"buffers", &StageMemory::buffers},
-    {"workspaces", &StageMemory::workspaces}, {"slack", &StageMemory::slack}};
+constexpr MemoryPart memory_parts[] = {{"weights", &StageMemory::weights},
+                                       {"gradients", &StageMemory::gradients},
+                                       {"optimizer", &StageMemory::optimizer},
+                                       {"reference", &StageMemory::reference},
+                                       {"activations", &StageMemory::activations},
+                                       {"logits", &StageMemory::logits},
+                                       {"buffers", &StageMemory::buffers},
+                                       {"workspaces", &StageMemory::workspaces},
+                                       {"slack", &StageMemory::slack}};
 
 bool all_zero(std::vector<double> const& values) {
     return std::all_of(values.begin(), values.end(), [](double v) { return v == 0; });

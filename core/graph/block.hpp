@@ -138,7 +138,8 @@ LayerForm layer_form(ParallelPlan const& plan);
 Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence);
 /// Token and position embedding (first stage).
 Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
-/// Final norm, and what the model's head has: output matrix and loss (last stage). A tied output matrix is not among its parameters.
+/// Final norm, and what the model's head has: output matrix and loss (last stage). A tied output matrix is not among
+/// its parameters.
 Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 /// Multi-token-prediction modules with their share of the head (last stage), which no policy runs again. Empty ops if
 /// the model has none.

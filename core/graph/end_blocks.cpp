@@ -5,6 +5,15 @@
 namespace sextant {
 namespace {
 
+/// To the width of a narrower table, where the model has one, [T, h] -> [T, w].
+void append_head_projection(BlockBuilder& b) {
+    if (b.model.embedding_width == 0) return;
+    Precision const precision = is_narrow(b.plan.precision) ? Precision::bf16 : b.plan.precision;
+    b.gemm_on(b.tokens, "head projection", b.model.embedding_width, b.model.hidden, precision, Storage::plain);
+    if (b.needs_input({}))
+        b.keep("projection output", "2 T w", 2 * static_cast<double>(b.tokens * b.model.embedding_width));
+}
+
 /// Output matrix and cross entropy over the padded vocabulary, [T, h] -> [T, V / t] -> loss.
 ///
 /// The logits themselves are not in the tensor list: how many bytes a framework needs per logit is its own figure
@@ -14,10 +23,6 @@ void append_vocabulary_product(BlockBuilder& b) {
     double const logits = static_cast<double>(b.tokens) * static_cast<double>(width);
     // Frameworks keep the head in 16 bit when the rest of the step is narrower.
     Precision const precision = is_narrow(b.plan.precision) ? Precision::bf16 : b.plan.precision;
-    if (b.model.embedding_width > 0)
-        b.gemm_on(b.tokens, "head projection", b.model.embedding_width, b.model.hidden, precision, Storage::plain);
-    if (b.model.embedding_width > 0 && b.needs_input({}))
-        b.keep("projection output", "2 T w", 2 * static_cast<double>(b.tokens * b.model.embedding_width));
     b.enter_tensor_region("head in", {}, precision);
     b.gemm_on(b.tokens, "head", width, table_width(b.model), precision, Storage::plain);
     // Divided, tanh, multiplied; backward reads the tanh and a gradient. Source: Gemma2ForCausalLM of transformers.
@@ -52,10 +57,10 @@ void append_transform(BlockBuilder& b) {
     b.keep("head transform", "6 T h [/t with SP]", 6 * elements);  // in and out of the activation, and of the norm
 }
 
-/// The product with the matrix of a head of labels, [T, h] -> [T, n], on the tokens that a rank has of the sequence; with
-/// sequence parallelism the ranks gather the labels. Adapters leave this matrix trained (`modules_to_save` of PEFT's
-/// sequence and token classification). Source: the `score` of transformers' classes for classification, which goes over
-/// all tokens; verl, `LinearForLastLayer`.
+/// The product with the matrix of a head of labels, [T, h] -> [T, n], on the tokens that a rank has of the sequence;
+/// with sequence parallelism the ranks gather the labels. Adapters leave this matrix trained (`modules_to_save` of
+/// PEFT's sequence and token classification). Source: the `score` of transformers' classes for classification, which
+/// goes over all tokens; verl, `LinearForLastLayer`.
 void append_labels(BlockBuilder& b) {
     bool const split = b.plan.sequence_parallel == Switch::on;
     std::int64_t const rows = split ? ceil_div(b.tokens, b.plan.tp) : b.tokens;
@@ -152,9 +157,12 @@ Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape
         bool const reads = model.head != OutputHead::none && (b.needs_input({}) || model.head == OutputHead::labels);
         if (reads) b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
     }
+    append_head_projection(b);
     if (model.head_transform) append_transform(b);
     if (model.head == OutputHead::vocabulary) append_vocabulary_product(b);
     if (model.head == OutputHead::labels) append_labels(b);
+    // Hidden states are read for an embedding of the sequence, and their gradients written.
+    if (model.head == OutputHead::none) b.streaming("pooling", 2 * b.norm_tokens * b.hidden, 1.0);
     hold_head(b);
     return with_wide_values(std::move(b.block), plan.precision);
 }
@@ -173,6 +181,7 @@ Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape 
         b.outside_layers([&] {
             b.norm("mtp final norm");
             b.keep("norm and linear input", "4 T h [/t with SP]", 4 * elements);
+            append_head_projection(b);
             append_vocabulary_product(b);
         });
         b.hold(mtp_parameters(model));

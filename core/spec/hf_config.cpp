@@ -170,7 +170,8 @@ ClassHead const* head_of_class(std::string_view name) {
 /// The name of a class without what says its head, in small letters: "LlamaForTokenClassification" is "llama".
 std::string family_of_class(std::string_view name) {
     ClassHead const* const head = head_of_class(name);
-    std::string_view const ending = head != nullptr ? head->ending : name.substr(std::min(name.find("For"), name.size()));
+    std::string_view const ending =
+        head != nullptr ? head->ending : name.substr(std::min(name.find("For"), name.size()));
     return lower_case(name.substr(0, name.size() - ending.size()));
 }
 
@@ -210,8 +211,7 @@ HeadChoice read_head(ConfigObject& in, Architecture const& entry) {
             "{}: '{}' is a class that is not known and may have other layers (name {}, the class that '{}' is read as, "
             "or none, to count its layers)",
             in.path_to("architectures"), classes.front().substr(0, 60), entry.model_class, entry.name);
-    if (in.has(output_head_key))
-        return head_choice_from(in.text(output_head_key, ""), in.path_to(output_head_key));
+    if (in.has(output_head_key)) return head_choice_from(in.text(output_head_key, ""), in.path_to(output_head_key));
     if (own) return {};
     ClassHead const* const head = head_of_class(classes.front());
     if (head == nullptr)

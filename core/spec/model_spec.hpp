@@ -107,8 +107,8 @@ struct LayerKind {
 /// of which a reward or critic model has one; nothing (embedding models).
 enum class OutputHead : std::uint8_t { vocabulary, labels, none };
 
-/// A transformer of one stack of layers: a decoder, or an encoder whose attention looks both ways. All sizes are in elements; parameter counts follow from this alone
-/// (see `core/spec/parameters.hpp`).
+/// A transformer of one stack of layers: a decoder, or an encoder whose attention looks both ways. All sizes are in
+/// elements; parameter counts follow from this alone (see `core/spec/parameters.hpp`).
 struct ModelSpec {
     std::string name;
     std::string architecture;  ///< Hugging Face `model_type`
@@ -139,10 +139,10 @@ struct ModelSpec {
     PositionKind position = PositionKind::rotary;
     std::int64_t position_rows = 0;  ///< rows of a learned position table (OPT: max_positions + 2), 0 without one
     OutputHead head = OutputHead::vocabulary;
-    std::int64_t labels = 0;      ///< of such a head (core/spec/output_head.hpp), else 0
-    bool head_transform = false;  ///< a layer [h, h], an activation and a norm before logits (BERT's masked tokens)
-    bool pooler = false;          ///< a layer [h, h] on one token of each sequence behind the last layer (BERT)
-    std::int64_t segment_rows = 0;   ///< rows of a table of token types beside the positions (BERT)
+    std::int64_t labels = 0;        ///< of such a head (core/spec/output_head.hpp), else 0
+    bool head_transform = false;    ///< a layer [h, h], an activation and a norm before logits (BERT's masked tokens)
+    bool pooler = false;            ///< a layer [h, h] on one token of each sequence behind the last layer (BERT)
+    std::int64_t segment_rows = 0;  ///< rows of a table of token types beside the positions (BERT)
     bool tied_embeddings = false;
     bool head_bias = false;
     bool capped_logits = false;        ///< bounded by a scaled tanh before the loss (Gemma 2)

@@ -219,8 +219,7 @@ std::vector<Parameter> head_parameters(ModelSpec const& model) {
         add_replicated(list, "head.transform", model.hidden, model.hidden, bias_if(model.mlp.bias));
         add_norm(list, "head.norm", model, model.hidden);
     }
-    if (model.head == OutputHead::labels)
-        list.push_back({.name = "head", .rows = model.labels, .columns = width});
+    if (model.head == OutputHead::labels) list.push_back({.name = "head", .rows = model.labels, .columns = width});
     if (model.head == OutputHead::vocabulary && !model.tied_embeddings)
         list.push_back({.name = "head", .rows = model.vocab, .columns = width, .sharding = Sharding::vocabulary});
     if (model.head_bias) list.push_back({.name = "head bias", .rows = model.vocab, .sharding = Sharding::vocabulary});

@@ -36,7 +36,8 @@ std::vector<LayerKind> distinct_kinds(ModelSpec const& model);
 std::vector<Parameter> layer_parameters(ModelSpec const& model, LayerKind kind);
 /// Token embedding, learned positions, embedding norm: what the first pipeline stage holds besides layers.
 std::vector<Parameter> embedding_parameters(ModelSpec const& model);
-/// Final norm and output matrix (absent when tied; of labels on every tensor-parallel rank): what the last stage holds besides layers.
+/// Final norm and output matrix (absent when tied; of labels on every tensor-parallel rank): what the last stage holds
+/// besides layers.
 std::vector<Parameter> head_parameters(ModelSpec const& model);
 /// One multi-token-prediction module: norms, projection and its own decoder layer.
 std::vector<Parameter> mtp_parameters(ModelSpec const& model);

@@ -110,8 +110,9 @@ void check_weights_format(std::string_view name, std::string_view where) {
 void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
     constexpr std::int64_t most_ranks = 4096;
     if (model.head != OutputHead::vocabulary)
-        throw InputError("--model: {} has no logits over a vocabulary, so it generates no tokens (head=vocabulary does)",
-                         model.name);
+        throw InputError(
+            "--model: {} has no logits over a vocabulary, so it generates no tokens (head=vocabulary does)",
+            model.name);
     if (!model.causal)
         throw InputError("--model: {} is an encoder, whose tokens see those after them: it generates none", model.name);
     positive(plan.tp, "--tp", most_ranks);

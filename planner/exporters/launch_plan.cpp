@@ -58,8 +58,7 @@ LaunchPlan make_launch_plan(ModelSpec model, ClusterSpec cluster, Workload const
                          model.name);
     if (model.attention.index)
         throw InputError("{}: launch files for models with sparse attention are not written", model.name);
-    if (!model.causal)
-        throw InputError("{}: launch files for encoders are not written", model.name);
+    if (!model.causal) throw InputError("{}: launch files for encoders are not written", model.name);
     if (model.head != OutputHead::vocabulary)
         throw InputError(
             "{}: launch files for models without logits over a vocabulary are not written (reward models, classifiers "

@@ -15,8 +15,8 @@ namespace sextant {
 namespace {
 
 /// Optimizers that have no entry here, as they are called behind "optimizer:" in letters and digits.
-constexpr std::array<std::string_view, 14> other_optimizers{"sophia", "sophiag", "shampoo", "soap",     "came",
-                                                            "lamb",   "galore",  "adagrad", "lomo",     "adalomo",
+constexpr std::array<std::string_view, 14> other_optimizers{"sophia",   "sophiag",  "shampoo",  "soap",  "came",
+                                                            "lamb",     "galore",   "adagrad",  "lomo",  "adalomo",
                                                             "adammini", "novograd", "ademamix", "apollo"};
 /// Those whose names mean nothing else, wherever they stand.
 constexpr std::array<std::string_view, 5> unmistakable{"shampoo", "galore", "adalomo", "adam-mini", "ademamix"};

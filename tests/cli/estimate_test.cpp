@@ -93,6 +93,8 @@ TEST_CASE("estimate: memory parts add up to the peak, the breakdown to the step,
          {gpt3, gpt3 + Arguments{"--recompute", "full"}, gpt3 + Arguments{"--offload", "optimizer+activations"},
           gpt3 + Arguments{"--zero", "0"},
           Arguments{"estimate", "-m", "llama-2-7b", "-c", "h100-sxm", "-n", "16", "--zero", "3", "--framework", "fsdp"},
+          Arguments{"estimate", "-m", "llama-2-7b", "-c", "h100-sxm", "-n", "16", "--pp", "2", "--preference", "dpo"},
+          Arguments{"estimate", "-m", "llama-2-7b:head=scalar", "-c", "h100-sxm", "-n", "16", "--pp", "2"},
           Arguments{"estimate", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "64", "--tp", "2", "--pp", "4", "--ep",
                     "8"},
           Arguments{"estimate", "-m", "llama-3.1-8b", "-c", "gb200-nvl72", "-n", "72", "--cp", "4", "--tp", "2",
@@ -100,8 +102,8 @@ TEST_CASE("estimate: memory parts add up to the peak, the breakdown to the step,
         Json const json = answer(arguments);
         Json const& m = json.at("memory");
         double sum = 0;
-        for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
-                                 "buffers_bytes", "overhead_bytes"})
+        for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "reference_bytes",
+                                 "activations_bytes", "buffers_bytes", "overhead_bytes"})
             sum += m.at(part).get<double>();
         CHECK(sum == Approx(m.at("peak_bytes").get<double>()).epsilon(1e-9));
         CHECK(m.at("layer_activations_bytes").get<double>() + m.at("logits_bytes").get<double>() ==
@@ -415,4 +417,27 @@ TEST_CASE("estimate --measured-time: how far off the prediction is, and what wou
     check_refused(asked + Arguments{"--measured-time", "-1s"}, "--measured-time");
     check_refused(asked + Arguments{"--measured-mfu", "0"}, "--measured-mfu");
     check_refused(asked + Arguments{"--measured-mfu", "31%", "--measured-time", "26s"}, "give one");
+}
+
+TEST_CASE("estimate: pairs are read from a file of a plan as they were asked, and refused where they cannot be",
+          "[INV-25]") {
+    Arguments const asked{"estimate", "-m",   "llama-3.2-1b",   "-c", "h100-sxm",    "-n", "8",
+                          "--seq",    "2048", "--global-batch", "64", "--preference"};
+    Json const dpo = report(asked + Arguments{"dpo"});
+    CHECK(dpo.at("seq") == 4096);
+    CHECK(dpo.at("preference") == "dpo");
+    CHECK(dpo.at("breakdown").at("reference_s") > 0);
+    CHECK(dpo.at("memory").at("reference_bytes") > 0);
+    Json const free = report(asked + Arguments{"reference-free"});
+    CHECK(free.at("breakdown").at("reference_s") == 0);
+    CHECK(free.at("iteration_time_s") < dpo.at("iteration_time_s"));
+    CHECK_FALSE(report(asked + Arguments{"none"}).contains("preference"));
+    check_refused(asked + Arguments{"ppo"}, "--preference", "reference-free");
+    check_refused(asked + Arguments{"dpo", "--document-tokens", "512"}, "--document-tokens", "dpo");
+    Arguments simulated = asked + Arguments{"dpo"};
+    simulated.front() = "simulate";
+    check_refused(simulated, "--preference", "reference-free");
+    Arguments exported = asked + Arguments{"dpo"};
+    exported.front() = "export";
+    check_refused(exported, "--preference", "dpo");
 }

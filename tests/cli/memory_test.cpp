@@ -37,8 +37,8 @@ TEST_CASE("memory --format json has a budget for every stage whose parts add up"
     REQUIRE(json.at("stages").size() == 4);
     for (Json const& stage : json.at("stages")) {
         double sum = 0;
-        for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
-                                 "buffers_bytes", "overhead_bytes"})
+        for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "reference_bytes",
+                                 "activations_bytes", "buffers_bytes", "overhead_bytes"})
             sum += stage.at(part).get<double>();
         CHECK(sum == Approx(stage.at("peak_bytes").get<double>()).epsilon(1e-9));
     }

@@ -19,8 +19,7 @@ ModelSpec bert_base(std::string const& model_class) {
 }
 
 ModelSpec modernbert_base(std::string const& model_class) {
-    return read_hf_config(R"({"model_type": "modernbert", "architectures": [")" + model_class + R"("]})",
-                          "modernbert");
+    return read_hf_config(R"({"model_type": "modernbert", "architectures": [")" + model_class + R"("]})", "modernbert");
 }
 
 std::int64_t total_of(ModelSpec const& model) { return count_parameters(model).total; }

@@ -70,8 +70,17 @@ TEST_CASE("output head: no cross entropy, no copy of the embedding, and labels w
     CHECK(scalar.head.work(Pass::forward).executed.base() == 2 * tokens * 2048);
     BlockSet const none = build_blocks(find_model("llama-3.2-1b:head=none"), plan, 2048);
     CHECK(none.head.work(Pass::forward).executed == Flops{});
+    CHECK(has_head_op(none.head, "pooling"));
     CHECK(none.head.parameters.total() == 2048);
     CHECK(none.head.kept(Recompute::none) < scalar.head.kept(Recompute::none));
+}
+
+TEST_CASE("output head: the labels of a narrower table's model are made of what is projected to its width") {
+    ParallelPlan const plan{};
+    Block const head = build_head(find_model("opt-350m:head=3"), plan, 2048);
+    CHECK(head.work(Pass::forward).executed.base() == 2048 * 2.0 * (1024 * 512 + 512 * 3));
+    Block const none = build_head(find_model("opt-350m:head=none"), plan, 2048);
+    CHECK(none.work(Pass::forward).executed.base() == 2048 * 2.0 * 1024 * 512);
 }
 
 TEST_CASE("output head: adapters leave a head of labels trained, as PEFT does") {

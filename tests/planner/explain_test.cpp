@@ -63,7 +63,7 @@ TEST_CASE("explain: the parts are all of the breakdown", "[INV-25]") {
          {&StepBreakdown::gemm, &StepBreakdown::attention, &StepBreakdown::memory_bound, &StepBreakdown::host,
           &StepBreakdown::recompute, &StepBreakdown::tp, &StepBreakdown::cp, &StepBreakdown::ep, &StepBreakdown::pp,
           &StepBreakdown::bubble, &StepBreakdown::dp, &StepBreakdown::optimizer, &StepBreakdown::offload,
-          &StepBreakdown::fixed}) {
+          &StepBreakdown::reference, &StepBreakdown::fixed}) {
         b.*part = unit * units::s;
         unit *= 2;
     }

@@ -51,12 +51,8 @@ ModelSpec read_roberta(ConfigObject& in) {
 // The first layer has no norm before its attention: the one after the embedding is counted as that. The layer before
 // labels is left out. Source: transformers 4.57, modeling_modernbert.py.
 ModelSpec read_modernbert(ConfigObject& in) {
-    ModelSpec model = read_common(in, {.positions = 8192,
-                                       .hidden = 768,
-                                       .vocab = 50368,
-                                       .layers = 22,
-                                       .heads = 12,
-                                       .intermediate = 1152});
+    ModelSpec model = read_common(
+        in, {.positions = 8192, .hidden = 768, .vocab = 50368, .layers = 22, .heads = 12, .intermediate = 1152});
     AttentionSpec& attention = model.attention;
     attention.head_dim = divided_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
     attention.value_head_dim = attention.head_dim;
