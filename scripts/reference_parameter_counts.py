@@ -19,7 +19,7 @@ import sys
 
 import torch
 import transformers
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
 try:
     from transformers.initialization import no_init_weights
@@ -90,6 +90,8 @@ def known(config):
 def build(config_dict):
     config_dict = dict(config_dict)
     config_dict.pop("quantization_config", None)  # the count is of values, not of packed blocks
+    # Classes with another head than logits over the vocabulary.
+    heads = [name for name in config_dict.get("architectures", []) if name.endswith(("Classification", "Model")) and "LMHead" not in name and name != "ChatGLMModel"]
     kind = config_dict.pop("model_type")
     if kind == "llama4" or (kind == "mistral3" and config_dict["text_config"]["model_type"] == "mistral"):  # multimodal: the text model
         config_dict = dict(config_dict["text_config"])
@@ -104,6 +106,10 @@ def build(config_dict):
     with torch.device("meta"), no_init_weights():  # values are of no interest
         if kind == "mistral4":  # of a multimodal config alone: no automatic class knows it
             model = transformers.Mistral4ForCausalLM(config)
+        elif heads:
+            model = getattr(transformers, heads[0])(config)
+        elif kind in ("bert", "roberta", "xlm-roberta", "modernbert"):
+            model = AutoModelForMaskedLM.from_config(config)
         else:
             model = AutoModelForCausalLM.from_config(config)
     model.tie_weights()

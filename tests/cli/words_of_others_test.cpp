@@ -48,7 +48,7 @@ TEST_CASE("words of others: a value in another program's spelling is the same qu
 }
 
 TEST_CASE("words of others: what is known and not modelled is no misspelling", "[cli]") {
-    check_refused(small + Arguments{"--optimizer", "lion"}, "'lion' is not modelled", "adamw-8bit");
+    check_refused(small + Arguments{"--optimizer", "lamb"}, "'lamb' is not modelled", "adamw-8bit");
     check_refused(small + Arguments{"--lora-rank", "8", "--base-weights", "int4"}, "four bits are nf4");
     check_refused({"serve", "plan", "-m", "llama-3.2-1b", "-c", "h100-sxm", "--rate", "1", "--weights", "fp5"},
                   "--weights: unknown format 'fp5'", "int4-weights");

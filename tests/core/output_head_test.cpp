@@ -5,6 +5,7 @@
 #include "core/graph/block.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/graph/plan_check.hpp"
+#include "core/spec/low_rank_adapters.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 #include "tests/catch.hpp"
@@ -85,7 +86,7 @@ TEST_CASE("output head: the labels of a narrower table's model are made of what 
 
 TEST_CASE("output head: adapters leave a head of labels trained, as PEFT does") {
     ParallelPlan plan;
-    plan.adapters = {.rank = 8};
+    plan.adapters = {.rank = 8, .targets = attention_targets()};
     Block const head = build_head(find_model("llama-3.2-1b:head=3"), plan, 2048);
     CHECK(head.parameters.total() == 3 * 2048);
     CHECK(head.frozen.total() == 2048);

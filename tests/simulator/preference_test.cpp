@@ -5,6 +5,7 @@
 #include "core/graph/model_flops.hpp"
 #include "core/graph/step_graph.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/low_rank_adapters.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "simulator/forward_pass.hpp"
 #include "simulator/task_graph_builder.hpp"
@@ -84,7 +85,7 @@ TEST_CASE("DPO's FLOPs are four forward passes, of adapters those of the model w
     Workload const free = Workload::pairs(Preference::reference_free, answer, batch);
     Workload const with = Workload::pairs(Preference::dpo, answer, batch);
     CHECK(model_flops_per_step(model, with) / model_flops_per_step(model, free) == Approx(4.0 / 3));
-    LowRankAdapters const adapters{.rank = 16};
+    LowRankAdapters const adapters{.rank = 16, .targets = attention_targets()};
     CHECK((model_flops_per_step(model, with, adapters) - model_flops_per_step(model, free, adapters)) /
               model_flops_per_step(model, free) ==
           Approx(1.0 / 3));
@@ -97,7 +98,7 @@ TEST_CASE("DPO's FLOPs are four forward passes, of adapters those of the model w
 
 TEST_CASE("without its adapters the model is its own reference: no weights beside it") {
     PreferenceCase c("fsdp");
-    c.plan.adapters = {.rank = 16};
+    c.plan.adapters = {.rank = 16, .targets = attention_targets()};
     StepEstimate const estimate = c.of(Workload::pairs(Preference::dpo, answer, batch));
     CHECK(estimate.memory.reference == Bytes{});
     CHECK(estimate.breakdown.reference > Seconds{});

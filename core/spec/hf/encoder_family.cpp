@@ -57,7 +57,10 @@ ModelSpec read_modernbert(ConfigObject& in) {
     attention.head_dim = divided_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
     attention.value_head_dim = attention.head_dim;
     read_attention_bias(in, model, false);
-    model.mlp.bias = in.flag("mlp_bias", false);
+    for (std::string_view const key : {"mlp_bias", "classifier_bias"})
+        if (in.flag(key, false))
+            throw InputError("{}: is true, and such biases of ModernBERT are not modelled (no published model has them)",
+                             in.path_to(key));
     model.norm = NormKind::layer;
     model.norm_bias = in.flag("norm_bias", false);
     attention.window = in.size("local_attention", Size::positions, 128);
