@@ -65,7 +65,7 @@ FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelF
 std::vector<KernelMeasurement const*> in_one_order(std::vector<KernelMeasurement const*> rows) {
     auto const key = [](KernelMeasurement const* m) {
         return std::tuple(shape_hash(m->row), std::string_view(m->device->name), m->row.cache, m->row.quantised,
-                          *m->row.measured);
+                          m->row.result_bytes, *m->row.measured);
     };
     std::sort(rows.begin(), rows.end(), [&](auto const* a, auto const* b) { return key(a) < key(b); });
     return rows;

@@ -73,7 +73,7 @@ double model_seconds(KernelMeasurement const& row, std::span<double const> const
         std::span<double const> constants;
 
         Seconds operator()(Gemm const& g) const {
-            GemmFormat const& format = *find_gemm_format(row.variant);
+            GemmFormat const format = product_format(row.row);
             GemmShape const shape{.groups = 1, .m = g.m, .n = g.n, .k = g.k};
             KernelRates const rates = kernel_rates(device, format);
             if (row.kind == KernelKind::host_gemm)

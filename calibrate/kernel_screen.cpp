@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <tuple>
 #include <variant>
 
@@ -67,7 +68,8 @@ std::size_t drop_repeats(std::vector<KernelMeasurement>& rows) {
     return drop_repeated(rows, [](KernelMeasurement const& m) {
         auto const* memory = std::get_if<MemoryKernel>(&m.row.what);
         return std::tuple(shape_hash(m.row), mask_of(m.row), m.variant, m.row.device, m.row.source, m.row.cache,
-                          m.row.quantised, *m.row.measured, memory != nullptr ? memory->moved : Bytes{});
+                          m.row.quantised, m.row.result_bytes, *m.row.measured,
+                          memory != nullptr ? memory->moved : Bytes{});
     });
 }
 
@@ -79,13 +81,15 @@ std::vector<RepeatSpread> contradicting_repeats(std::vector<KernelMeasurement> c
     };
     std::vector<RepeatSpread> out;
     for (KernelGroup const& group : group_kernels(rows)) {
-        std::map<std::tuple<std::uint64_t, Switch, CacheState, Quantised, Bytes>, Range> shapes;
+        using Shape = std::tuple<std::uint64_t, Switch, CacheState, Quantised, std::optional<std::int64_t>, Bytes>;
+        std::map<Shape, Range> shapes;
         for (KernelMeasurement const& m : group.rows) {
             auto const* memory = std::get_if<MemoryKernel>(&m.row.what);
             Seconds const time = *m.row.measured;
-            auto const [found, is_new] = shapes.try_emplace(
-                {shape_hash(m.row), mask_of(m.row), m.row.cache, m.row.quantised, memory ? memory->moved : Bytes{}},
-                Range{time, time, 0});
+            auto const [found, is_new] =
+                shapes.try_emplace({shape_hash(m.row), mask_of(m.row), m.row.cache, m.row.quantised, m.row.result_bytes,
+                                    memory ? memory->moved : Bytes{}},
+                                   Range{time, time, 0});
             Range& range = found->second;
             range = {std::min(range.least, time), std::max(range.most, time), range.rows + 1};
         }

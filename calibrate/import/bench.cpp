@@ -66,7 +66,8 @@ void add_kernel(RowCells const& row, ImportRequest const& request, ImportedTable
                                 .k = g->k,
                                 .microseconds = microseconds,
                                 .cache = kernel.cache,
-                                .quantised_before = format.quantises});
+                                .quantised_before = format.quantises,
+                                .result_bytes = kernel.result_bytes});
     } else if (auto const* memory = std::get_if<MemoryKernel>(&kernel.what)) {
         std::string const dtype = row.text("dtype");
         out.add(ImportedMemoryKernel{.source = source,

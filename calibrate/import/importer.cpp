@@ -130,6 +130,9 @@ std::string products_csv(ImportedTables const& tables) {
                                         [](ImportedProduct const& p) { return p.batch > 1; });
     if (with_quantised) header.emplace_back("quantised");
     if (with_batch) header.emplace_back("batch");
+    bool const with_results = std::any_of(tables.products.begin(), tables.products.end(),
+                                          [](ImportedProduct const& p) { return p.result_bytes.has_value(); });
+    if (with_results) header.emplace_back("result_bytes");
     std::string out = csv_line(header);
     for (ImportedProduct const& p : tables.products) {
         double const work = 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m) * static_cast<double>(p.n) *
@@ -146,6 +149,7 @@ std::string products_csv(ImportedTables const& tables) {
                                        cache_word(p.cache)};
         if (with_quantised) cells.emplace_back(!quantises(p.dtype) ? "" : p.quantised_before ? "before" : "with");
         if (with_batch) cells.emplace_back(fmt::to_string(p.batch));
+        if (with_results) cells.emplace_back(p.result_bytes ? fmt::to_string(*p.result_bytes) : "");
         out += csv_line(cells);
     }
     return out;

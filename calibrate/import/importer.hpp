@@ -26,6 +26,7 @@ struct ImportedProduct {
     CacheState cache = CacheState::hot;
     bool quantised_before = false;  ///< activations came quantised, where the format needs it
     std::int64_t batch = 1;         ///< products of that shape, each with operands of its own
+    std::optional<std::int64_t> result_bytes{};  ///< of an element; absent: as the format has it
 };
 
 /// One attention kernel of a serving engine, prefill (`context`) or decode (`generation`), or of a training step.

@@ -1,8 +1,10 @@
 #include "calibrate/import/kineto_product.hpp"
 
+#include "core/measurements/kernel_row.hpp"
 #include "core/text.hpp"
 
 #include <cstddef>
+#include <optional>
 
 namespace sextant {
 namespace {
@@ -39,6 +41,7 @@ ImportedProduct kineto_product(KinetoProduct const& of) {
     if (overflow || m < 1 || k < 1 || of.b[0] < 1 || of.b[1] < 1 || (transposed ? of.b[1] : of.b[0]) != k)
         throw RowSkip("a product whose shapes do not fit");
     std::string dtype = format_of(of);
+    bool const is_integer = dtype == "int8";  // torch._int_mm writes its sums
     bool const in_pairs = has(dtype, "float4_e2m1");
     if (in_pairs) dtype = "nvfp4";
     constexpr std::int64_t most = std::int64_t{1} << 62;
@@ -51,7 +54,8 @@ ImportedProduct kineto_product(KinetoProduct const& of) {
             .n = transposed ? of.b[0] : of.b[1],
             .k = in_pairs ? 2 * k : k,
             .cache = CacheState::cold,
-            .quantised_before = quantises(dtype)};
+            .quantised_before = quantises(dtype),
+            .result_bytes = is_integer ? std::optional(int32_bytes) : std::nullopt};
 }
 
 }  // namespace sextant

@@ -24,6 +24,7 @@ void read_product(RowCells const& row, std::string const& kernel, KernelCase& ou
     GemmFormat const& format = needed_format(row.stated("dtype"));
     out.variant = format.name;
     out.quantised = Quantised::before;
+    if (kernel == "cublaslt" && format.name == "int8") out.result_bytes = int32_bytes;  // kernels/cuda/lt_gemm.hpp
     out.kind = fmt::format("product {}", format.name);
     out.what = Gemm{.m = size(row, "m"), .n = size(row, "n"), .k = size(row, "k"), .precision = format.precision};
 }

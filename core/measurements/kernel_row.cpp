@@ -55,6 +55,7 @@ void read_product(RowCells const& row, KernelCase& out) {
     GemmFormat const& format = needed_format(dtype);
     gemm.precision = format.precision;
     read_quantised(row, format, out);
+    if (auto const bytes = row.count("result_bytes")) out.result_bytes = need(bytes, "result_bytes");
     out.products = products_in(row);
     require_rate(row, stated_tflops, out.measured,
                  {2 * static_cast<double>(out.products) * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) *
@@ -313,6 +314,12 @@ std::string_view mark_of(KernelTable table) {
 }
 
 }  // namespace
+
+GemmFormat product_format(KernelCase const& product) {
+    GemmFormat format = *find_gemm_format(product.variant);
+    if (product.result_bytes) format.out = static_cast<double>(*product.result_bytes);
+    return format;
+}
 
 double timed_work(TimedPasses passes) {
     switch (passes) {

@@ -47,6 +47,9 @@ struct KernelCase {
     std::variant<Gemm, Attention, DecodeAttention, MemoryKernel> what;
     CacheState cache = CacheState::hot;
     Quantised quantised = Quantised::with_product;
+    /// Bytes of an element that a product wrote; absent: as many as its format has. Products of integers in libraries
+    /// leave their sums in int32, where engines scale them to two bytes.
+    std::optional<std::int64_t> result_bytes;
     bool latent = false;        ///< a decode whose heads read one latent, whose values are among its keys
     std::int64_t products = 1;  ///< of the shape of a product, in one launch, each with operands of its own
     TimedPasses passes = TimedPasses::forward;
@@ -60,6 +63,12 @@ struct KernelCase {
     std::optional<Seconds> measured;
     std::vector<std::string> assumptions;
 };
+
+/// Of the sums of integers.
+inline constexpr std::int64_t int32_bytes = 4;
+
+/// The format of a measured product, with results as wide as it wrote them.
+GemmFormat product_format(KernelCase const& product);
 
 /// FlashAttention-3 as `KernelCase::library`: no fit is of it.
 inline constexpr std::string_view flash_attention_3 = "flash_3";

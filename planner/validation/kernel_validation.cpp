@@ -136,7 +136,7 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
         AcceleratorProfile const& accelerator;
 
         KernelEstimate operator()(Gemm const& g) const {
-            GemmFormat const& format = *find_gemm_format(c.variant);
+            GemmFormat const format = product_format(c);
             if (!accelerator.multiplies(format))
                 throw RowSkip(fmt::format("{} has no {} products", accelerator.name, format.name));
             double const rate = row_share(g.n, g.k, format.left, format.precision, accelerator);

@@ -145,4 +145,8 @@ TEST_CASE("Kineto: products of whole numbers are in int8") {
     ImportedTables const t = imported(trace({op, kernel("0", 5, 10)}));
     REQUIRE(t.products.size() == 1);
     CHECK(t.products[0].dtype == "int8");
+    CHECK(t.products[0].result_bytes == 4);
+    CHECK_THAT(products_csv(t), contains(",before,4\n"));
+    CHECK_THAT(products_csv(imported(trace({product("7", 5, "aten::mm"), kernel("0", 5, 10)}))),
+               !contains("result_bytes"));
 }

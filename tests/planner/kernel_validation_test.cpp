@@ -161,6 +161,19 @@ TEST_CASE("kernel rows: names of columns have blanks around them, and letters of
     CHECK(predicted("Device,DType,M,N,K,Latency_us\n", "H100,bf16,512,1024,2048,10").time == plain.time);
 }
 
+TEST_CASE("kernel rows: a product whose results are wider takes what writing them takes longer") {
+    std::string const shallow = "H100,int8,8192,8192,512,100", deep = "H100,int8,8192,8192,16384,1000";
+    auto const with = [](std::string const& row, std::string const& bytes) {
+        return predicted("device,dtype,m,n,k,latency_us,result_bytes\n", row + "," + bytes);
+    };
+    Seconds const two = *with(shallow, "").time;
+    CHECK(*with(shallow, "2").time == two);
+    CHECK(*with(shallow, "4").time > 1.1 * two);
+    CHECK(*with(shallow, "1").time < two);
+    CHECK(*with(deep, "4").time < 1.05 * *with(deep, "").time);
+    CHECK(with(shallow, "0").skip_reason == "result_bytes is zero");
+}
+
 TEST_CASE("kernel rows: activations are quantised before the product unless AIConfigurator or the row says otherwise") {
     auto const read = [](std::string const& source, std::string const& dtype, std::string const& quantised) {
         CsvTable const table = parse_csv("source_ref,device,dtype,m,n,k,latency_us,quantised\n" + source + ",H100," +

@@ -126,6 +126,13 @@ TEST_CASE("bench rows: what no model is for is skipped with a reason") {
           "a copy over a link, not memory");
 }
 
+TEST_CASE("bench rows: an int8 product of cuBLASLt wrote four bytes a result, others what their format has") {
+    CHECK(case_of(product("cuda", "int8")).result_bytes == 4);
+    CHECK(product_format(case_of(product("cuda", "int8"))).out == 4);
+    CHECK_FALSE(case_of(product("cuda", "e4m3")).result_bytes);
+    CHECK(product_format(case_of(product("cuda", "e4m3"))).out == 2);
+}
+
 TEST_CASE("bench rows: a cold kernel of a GPU is taken without its start, which the two events have between them") {
     auto cold = product("cuda", "bf16");
     cold[8].second = "cold";
