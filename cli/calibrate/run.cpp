@@ -28,8 +28,10 @@
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <sstream>
+#include <utility>
 
 namespace sextant::cli {
 namespace {
@@ -51,6 +53,13 @@ std::vector<std::string> without_repeats(std::vector<std::string> const& names) 
     return out;
 }
 
+/// Options in seconds, under the names that the benchmarks have for them.
+std::vector<std::pair<std::string, std::optional<double>>> limits_of(BenchRequest const& request) {
+    return {{"--max-seconds", request.max_seconds},
+            {"--row-seconds", request.row_seconds},
+            {"--stall-seconds", request.stall_seconds}};
+}
+
 std::vector<std::string> bench_arguments(BenchRequest const& request) {
     std::vector<std::string> arguments{
         "--backend", request.backend,
@@ -61,8 +70,8 @@ std::vector<std::string> bench_arguments(BenchRequest const& request) {
     }
     if (request.file == BenchFile::resume) arguments.emplace_back("--resume");
     if (request.gpu) arguments.insert(arguments.end(), {"--device", fmt::format("{}", *request.gpu)});
-    if (request.max_seconds)
-        arguments.insert(arguments.end(), {"--max-seconds", fmt::format("{:g}", *request.max_seconds)});
+    for (auto const& [option, seconds] : limits_of(request))
+        if (seconds) arguments.insert(arguments.end(), {option, fmt::format("{:g}", *seconds)});
     return arguments;
 }
 
@@ -128,8 +137,11 @@ void check(BenchRequest const& request) {
     for (std::string const& file : {request.out, request.describe_host, request.describe_cluster})
         if (!file.empty()) require_folder_of(file);  // before an hour of measurements
     check_described(request);
-    if (request.max_seconds && !(*request.max_seconds > 0 && *request.max_seconds < 1e7))
-        throw InputError("--max-seconds: is {} (a number above 0 is needed)", *request.max_seconds);
+    for (auto const& [option, seconds] : limits_of(request)) {
+        bool const is_zero = seconds == 0.0 && option == "--stall-seconds";  // never
+        if (seconds && !is_zero && !(*seconds > 0 && *seconds < 1e7))
+            throw InputError("{}: is {} (a number above 0 is needed)", option, *seconds);
+    }
     if (request.gpu && request.backend == "host")
         throw InputError("--gpu: is of the cuda backend, and this is --backend host (leave one of them out)");
     if (request.gpu && *request.gpu < 0) throw InputError("--gpu: is {} (at least 0)", *request.gpu);
@@ -269,6 +281,12 @@ Subcommand describe_calibrate_run(CLI::App& calibrate, CommandContext& context) 
         },
         "go on with an existing --out: what it has is not measured again");
     app.add_option("--max-seconds", r.max_seconds, "begin nothing new after so many seconds")->option_text("S");
+    app.add_option("--row-seconds", r.row_seconds,
+                   "sample a row for at most so many seconds (default: 0.2 with --quick, 1 with --full)")
+        ->option_text("S");
+    app.add_option("--stall-seconds", r.stall_seconds,
+                   "end where collectives of GPUs have not ended after so many seconds (default 300; 0: never)")
+        ->option_text("S");
     app.add_option("--time-limit", r.time_limit,
                    "end the benchmarks after so long, whatever they are at (default: never)")
         ->option_text("TIME");

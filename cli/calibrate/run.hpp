@@ -19,7 +19,7 @@ struct BenchRequest {
     std::optional<BenchEffort> effort;  ///< nothing: quick
     BenchFile file = BenchFile::fresh;
     std::string out;
-    std::optional<double> max_seconds;
+    std::optional<double> max_seconds, row_seconds, stall_seconds;
     std::string time_limit;  ///< of wall-clock time, after which the benchmarks are ended; empty: none
     std::optional<int> gpu;
     std::string describe_host;     ///< file of an accelerator profile of this machine's processor; empty: none

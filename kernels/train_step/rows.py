@@ -46,12 +46,27 @@ def add_missing(file, have, todo, key_of, label_of, row_of):
             file.add(row)
 
 
+def whole_lines(path, header):
+    """Cuts off what stands behind the last line end of a file, which was being written when its run ended. Ends the script
+    with exit code 2, as a wrong option does, where the file's first line is not the header."""
+    with open(path, "rb+") as file:
+        text = file.read()
+        begun = ",".join(header).encode()
+        first, end, _ = text.partition(b"\n")
+        if first.rstrip(b"\r") != begun if end else not begun.startswith(first):
+            script = os.path.basename(sys.argv[0])
+            print(f"{script}: error: --out {path}: holds something else than rows in this format (give another name)", file=sys.stderr)
+            sys.exit(2)
+        file.truncate(text.rfind(b"\n") + 1)
+
+
 class RowFile:
     """Adds rows to a CSV, each whole on the disk before the next is measured."""
 
     def __init__(self, path, header):
         self.rows = []  # that it has already
         if os.path.exists(path):
+            whole_lines(path, header)
             with open(path, newline="") as file:
                 self.rows = list(csv.DictReader(file))
         self.file = open(path, "a", newline="")

@@ -260,6 +260,9 @@ def main():
     if device.type == "cuda" and not torch.cuda.is_available():
         print("train_step.py: no GPU that PyTorch can use", file=sys.stderr)
         return 3
+    if device.index is not None and device.type == "cuda":
+        torch.cuda.set_device(device)  # FSDP and Triton take the current one, whatever the tensors lie on
+
     def row(name, seq, micro_batch):
         filled = row_of(name, seq, micro_batch, args, device)
         gc.collect()  # a model under FSDP is part of cycles, and would count in the next row's peak

@@ -164,9 +164,13 @@ TEST_CASE("calibrate run: a missing program is 3 with how to build it, a wrong o
         CHECK_THAT(lost.err, contains("does not exist (create it first)"));
         CHECK(lost.err.starts_with("sextant: error: "));
     }
-    for (char const* limit : {"0", "nan", "-1"})
-        CHECK(run_sextant({"calibrate", "run", "--bench", bench, "--out", folder.path("a.csv"), "--max-seconds", limit})
-                  .code == 2);
+    for (char const* option : {"--max-seconds", "--row-seconds", "--stall-seconds"})
+        for (char const* limit : {"nan", "-1"})
+            CHECK(run_sextant({"calibrate", "run", "--bench", bench, "--out", folder.path("a.csv"), option, limit})
+                      .code == 2);
+    for (char const* option : {"--max-seconds", "--row-seconds"})
+        CHECK(run_sextant({"calibrate", "run", "--bench", bench, "--out", folder.path("a.csv"), option, "0"}).code ==
+              2);
 }
 
 TEST_CASE("calibrate run: a benchmark that is named twice runs once, options that contradict each other are 2") {
@@ -180,6 +184,8 @@ TEST_CASE("calibrate run: a benchmark that is named twice runs once, options tha
     };
     CHECK(with({"--bench-names", "copies,gemm,copies"}).code == 3);
     CHECK_THAT(read_text_file(folder.path("calls")), contains("--bench copies,gemm --dry-run"));
+    CHECK(with({"--row-seconds", "0.1", "--stall-seconds", "0"}).code == 3);
+    CHECK_THAT(read_text_file(folder.path("calls")), contains("--row-seconds 0.1 --stall-seconds 0 --dry-run"));
     auto const effort = with({"--quick", "--full"});
     CHECK(effort.code == 2);
     CHECK_THAT(effort.err, contains("--full: cannot be beside --quick"));

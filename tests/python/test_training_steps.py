@@ -72,3 +72,14 @@ def test_attention_that_failed_is_measured_again_and_what_is_not_supported_is_no
     row = attention.row_that_fits("sdpa_flash", False, (1, 16, 2, 1, 8, True), Inputs(), None)
     assert row["note"] == note
     assert (attention.measured([row]) != set()) == measured
+
+
+@pytest.mark.parametrize("device, chosen", [("cuda:1", [torch.device("cuda:1")]), ("cuda", []), ("cpu", [])])
+def test_the_device_of_a_run_is_the_current_one(monkeypatch, tmp_path, device, chosen):
+    set_to = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", set_to.append)
+    monkeypatch.setattr(train_step, "add_missing_rows", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["train_step.py", "--out", str(tmp_path / "rows.csv"), "--device", device])
+    assert train_step.main() == 0
+    assert set_to == chosen
