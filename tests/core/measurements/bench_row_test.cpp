@@ -126,6 +126,21 @@ TEST_CASE("bench rows: what no model is for is skipped with a reason") {
           "a copy over a link, not memory");
 }
 
+TEST_CASE("bench rows: of copies inside a GPU the graph counts, and one by one those too large for it") {
+    auto const copy = [](char const* bytes, char const* launch, char const* cache = "hot") {
+        return std::vector<std::pair<std::string_view, std::string>>{
+            {"bench", "copies"},   {"backend", "cuda"}, {"device", "Abacus"}, {"kernel", "device_to_device"},
+            {"dtype", "bytes"},    {"bytes", bytes},    {"cache", cache},     {"launch", launch},
+            {"median_us", "1000"}, {"gbps", "1"}};
+    };
+    CHECK(skip_of(copy("268435456", "stream")) == "launched one by one (its row as a graph counts)");
+    CHECK(skip_of(copy("268435456", "graph")).empty());
+    CHECK(skip_of(copy("1073741824", "stream")).empty());
+    CHECK(skip_of(copy("1073741824", "graph")) ==
+          "a copy of more than 256 MiB as a graph (its row launched alone counts)");
+    CHECK(skip_of(copy("4096", "stream", "cold")).empty());
+}
+
 TEST_CASE("bench rows: an int8 product of cuBLASLt wrote four bytes a result, others what their format has") {
     CHECK(case_of(product("cuda", "int8")).result_bytes == 4);
     CHECK(product_format(case_of(product("cuda", "int8"))).out == 4);
@@ -140,6 +155,9 @@ TEST_CASE("bench rows: a cold kernel of a GPU is taken without its start, which 
     REQUIRE(case_of(cold).measured);
     CHECK(*case_of(cold).measured / units::us == Approx(9.5));
     CHECK(*case_of(product("cuda", "bf16")).measured / units::us == Approx(12.5));
+    CHECK(case_of(cold).assumptions.empty());
+    cold.emplace_back("driver", "driver 13.0; runtime 13.0; method 2");
+    CHECK_THAT(case_of(cold).assumptions.at(0), contains("emptied by writing"));
     cold[10].second = "5.9";
     CHECK(skip_of(cold) == "cold, and no longer than its start takes");
     cold[1].second = "host";
