@@ -1,5 +1,6 @@
 #include "kernels/cuda/busy_clocks.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "kernels/cuda/device_timer.hpp"
@@ -8,12 +9,13 @@ namespace sextant::bench {
 
 void BusyClocks::read() {
     last_ = read_clocks(work_device());
+    if (!std::isnan(last_.sm_mhz)) sm_mhz_.push_back(last_.sm_mhz);
     throttle_ |= last_.throttle;
     known_ = known_ || last_.known;
 }
 
 void BusyClocks::describe(Timing& timing) const {
-    timing.sm_clock_mhz = last_.sm_mhz;
+    timing.sm_clock_mhz = sm_mhz_.empty() ? Row::unset : summarise(sm_mhz_).median;
     timing.mem_clock_mhz = last_.memory_mhz;
     timing.throttle = known_ ? throttle_text(throttle_) : "unknown";
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kernels/cuda/clocks.hpp"
 #include "kernels/harness/bench.hpp"
@@ -15,11 +16,12 @@ public:
     void read();
     /// Of the multiprocessors, as it was last; NaN where it is not known.
     double sm_mhz() const { return last_.sm_mhz; }
-    /// The clocks as they were last, and every reason why they were low.
+    /// The median clock of the multiprocessors, that of the memory as it was last, and every reason why they were low.
     void describe(Timing& timing) const;
 
 private:
     Clocks last_;
+    std::vector<double> sm_mhz_;  ///< every reading
     unsigned long long throttle_ = 0;
     bool known_ = false;
 };

@@ -140,7 +140,7 @@ Timing measure(Operands& o, StopRule const& rule) {
     o.clocks.describe(timing);
     double const ratio = timing.seconds.median / alone.seconds.median;
     timing.note = "alone_us=" + std::to_string(1e6 * alone.seconds.median) + "; slowdown=" + std::to_string(ratio);
-    std::string const ended = remark(collected.ended);
+    std::string const ended = remark(rule, collected);
     if (!ended.empty()) timing.note += "; " + ended;
     return timing;
 }

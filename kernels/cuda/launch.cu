@@ -54,7 +54,7 @@ Timing collected_timing(StopRule const& rule, std::function<double()> const& tim
     Collected const collected = collect(rule, sample, steady_seconds);
     Timing timing;
     timing.seconds = summarise(collected.samples);
-    timing.note = remark(collected.ended);
+    timing.note = remark(rule, collected);
     clocks.describe(timing);
     return timing;
 }

@@ -159,17 +159,16 @@ Timing measure(NcclGroup& group, std::string const& collective, StopRule const& 
     int const in_a_row = collectives_in_a_row(sample(1));
     sample(in_a_row);
     clocks = {};
-    std::vector<double> samples;
-    Verdict ended = Verdict::go_on;
+    Collected collected;
     double const start = steady_seconds();
     // Every process takes as many samples as the first one wants.
     do {
-        samples.push_back(sample(in_a_row));
-        ended = verdict(rule, samples, steady_seconds() - start);
-    } while (world().agree(ended == Verdict::go_on));
+        collected.samples.push_back(sample(in_a_row));
+        collected.ended = verdict(rule, collected.samples, steady_seconds() - start);
+    } while (world().agree(collected.ended == Verdict::go_on));
     Timing timing;
-    timing.seconds = summarise(samples);
-    timing.note = remark(ended);
+    timing.seconds = summarise(collected.samples);
+    timing.note = remark(rule, collected);
     clocks.describe(timing);
     return timing;
 }

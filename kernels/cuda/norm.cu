@@ -1,6 +1,6 @@
 // RMSNorm and LayerNorm in bf16 over rows [m, n] with fp32 statistics. bytes: forward 4 m n (+ weights 2 n or 4 n),
-// backward 6 m n (x, dy read, dx written; not the partial sums of the weights' gradients, which each block writes in
-// fp32 and which are as much again where there are few rows).
+// backward 6 m n (x, dy read, dx written) and the partial sums of the weights' gradients, which each of b blocks writes
+// in fp32 and which are read again: 8 b n, of LayerNorm 16 b n.
 #include "kernels/cuda/kernels/norm.cuh"
 
 #include <memory>
@@ -19,17 +19,30 @@ using reference::Values;
 
 constexpr float x_scale = 3.0f;
 
+/// Packs of a row that a thread of the backward pass holds.
+int packs_of(std::int64_t columns) {
+    return static_cast<int>((columns / device::width + row_threads(columns) - 1) / row_threads(columns));
+}
+
+/// Blocks of the backward pass: as many as the device has room for at once (wide rows keep much in registers), one a
+/// row at the most.
+std::int64_t backward_blocks(std::int64_t rows, std::int64_t columns) {
+    int const packs = packs_of(columns);
+    int const of_multiprocessor = packs == 1 ? 4 : packs == 2 ? 2 : 1;
+    return std::min<std::int64_t>(rows, std::int64_t{of_multiprocessor} * multiprocessors());
+}
+
 template <bool WithMean>
 struct Operands {
     std::int64_t rows, columns;
-    unsigned backward_blocks;
+    unsigned blocks;                           ///< of the backward pass
     DeviceArray<bf16> x, weight, bias, dy, y;  // y is dx in the backward pass
     DeviceArray<float> means, inverses, partial_weight, partial_bias, d_weight, d_bias;
 
     Operands(Problem const& problem, Scope const& scope)
         : rows(problem.shape.m),
           columns(problem.shape.n),
-          backward_blocks(static_cast<unsigned>(std::min<std::int64_t>(rows, blocks_at_once() * multiprocessors()))),
+          blocks(static_cast<unsigned>(backward_blocks(rows, columns))),
           x(device_values<bf16>(rows * columns, scope.seed, x_scale)),
           weight(device_values<bf16>(columns, scope.seed + 1)),
           bias(device_values<bf16>(columns, scope.seed + 2)),
@@ -37,8 +50,8 @@ struct Operands {
           y(rows * columns),
           means(rows),
           inverses(rows),
-          partial_weight(backward_blocks * columns),
-          partial_bias(backward_blocks * columns),
+          partial_weight(blocks * columns),
+          partial_bias(blocks * columns),
           d_weight(columns),
           d_bias(columns) {}
 
@@ -48,28 +61,23 @@ struct Operands {
     }
     void backward(cudaStream_t stream) const {
         with_packs([&]<int Packs>() {
-            launch({backward_blocks, row_threads(columns), stream}, device::norm_backward<bf16, WithMean, Packs>, rows,
-                   columns, x.data(), weight.data(), dy.data(), means.data(), inverses.data(), y.data(),
-                   partial_weight.data(), partial_bias.data());
+            launch({blocks, row_threads(columns), stream}, device::norm_backward<bf16, WithMean, Packs>, rows, columns,
+                   x.data(), weight.data(), dy.data(), means.data(), inverses.data(), y.data(), partial_weight.data(),
+                   partial_bias.data());
         });
         Grid const by_columns{static_cast<unsigned>((columns + 31) / 32), device::column_sum_threads, stream};
-        launch(by_columns, device::column_sum<float>, std::int64_t{backward_blocks}, columns, partial_weight.data(),
+        launch(by_columns, device::column_sum<float>, std::int64_t{blocks}, columns, partial_weight.data(),
                d_weight.data());
         if constexpr (WithMean)
-            launch(by_columns, device::column_sum<float>, std::int64_t{backward_blocks}, columns, partial_bias.data(),
+            launch(by_columns, device::column_sum<float>, std::int64_t{blocks}, columns, partial_bias.data(),
                    d_bias.data());
     }
 
 private:
-    int packs() const {
-        return static_cast<int>((columns / device::width + row_threads(columns) - 1) / row_threads(columns));
-    }
-    /// Blocks of the backward pass that a multiprocessor has room for: wide rows keep much in registers.
-    std::int64_t blocks_at_once() const { return packs() == 1 ? 4 : packs() == 2 ? 2 : 1; }
     /// Runs `work` with the number of packs of a row that a thread holds.
     template <class Work>
     void with_packs(Work work) const {
-        switch (packs()) {
+        switch (packs_of(columns)) {
             case 1: return work.template operator()<1>();
             case 2: return work.template operator()<2>();
             default: return work.template operator()<device::most_norm_packs>();
@@ -140,10 +148,11 @@ std::vector<Problem> problems(Scope const& scope) {
     std::vector<Problem> all;
     for (auto const& [m, n] : shapes::activations(scope.effort)) {
         double const elements = static_cast<double>(m * n), columns = static_cast<double>(n);
+        double const partial_sums = 8 * static_cast<double>(backward_blocks(m, n) * n);
         all.push_back(matrix_problem("rmsnorm_forward", "bf16", m, n, 4 * elements + 2 * columns));
-        all.push_back(matrix_problem("rmsnorm_backward", "bf16", m, n, 6 * elements));
+        all.push_back(matrix_problem("rmsnorm_backward", "bf16", m, n, 6 * elements + partial_sums));
         all.push_back(matrix_problem("layernorm_forward", "bf16", m, n, 4 * elements + 4 * columns));
-        all.push_back(matrix_problem("layernorm_backward", "bf16", m, n, 6 * elements));
+        all.push_back(matrix_problem("layernorm_backward", "bf16", m, n, 6 * elements + 2 * partial_sums));
     }
     return fitting(all, scope);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "kernels/harness/errors.hpp"
@@ -33,6 +34,15 @@ double relative_median_error(std::vector<double> samples) {
     double const median = quantile(samples, 0.5);
     double const error = 0.5 * (quantile(samples, 0.5 + half_width) - quantile(samples, 0.5 - half_width));
     return median > 0 ? error / median : std::numeric_limits<double>::infinity();
+}
+
+double relative_drift(std::vector<double> const& samples) {
+    if (samples.size() < 4) return std::numeric_limits<double>::infinity();
+    auto const third = static_cast<std::ptrdiff_t>(samples.size() / 3);
+    auto const median_of = [](auto first, auto last) { return summarise({first, last}).median; };
+    double const before = median_of(samples.begin(), samples.begin() + third);
+    double const after = median_of(samples.end() - third, samples.end());
+    return before > 0 ? std::abs(after / before - 1) : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace sextant::bench

@@ -24,4 +24,10 @@ Summary summarise(std::vector<double> samples);
 /// Infinite for fewer than 4 samples. Source: David and Nagaraja, Order Statistics (3rd ed.), 7.1.
 double relative_median_error(std::vector<double> samples);
 
+/// How far the median of the last third of the samples, in the order in which they were taken, is from that of the
+/// first third: 0.05 for 5 % up or down. Samples that follow one another are not independent of each other: a device
+/// that slows down within a measurement shows here, and not in `relative_median_error`. Infinite for fewer than 4
+/// samples.
+double relative_drift(std::vector<double> const& samples);
+
 }  // namespace sextant::bench

@@ -80,7 +80,7 @@ Prepared prepare(Problem const& problem, Scope const& scope) {
         Timing timing;
         timing.seconds = summarise(collected.samples);
         timing.sm_clock_mhz = processor_mhz();
-        timing.note = remark(collected.ended);
+        timing.note = remark(rule, collected);
         return timing;
     };
     return prepared;

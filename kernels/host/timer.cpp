@@ -51,7 +51,7 @@ Timing time_on_host(std::function<void()> const& work, Variant variant, StopRule
     Timing timing;
     timing.seconds = summarise(collected.samples);
     timing.sm_clock_mhz = processor_mhz();
-    timing.note = remark(collected.ended);
+    timing.note = remark(rule, collected);
     return timing;
 }
 

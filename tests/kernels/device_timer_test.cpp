@@ -142,19 +142,21 @@ TEST_CASE("device timer: clocks are those of a busy device, with every benchmark
     CHECK(timing.throttle == throttle_text(simt::busy_throttle));
 }
 
-TEST_CASE("busy clocks: every reason that was there once is stated", "[cuda]") {
+TEST_CASE("busy clocks: every reason that was there once is stated, and the median clock", "[cuda]") {
     simt::reset_devices(1);
     cuda_backend(0);
     Clearing const clearing;
     BusyClocks clocks;
     clearing.work()(work_stream());
     clocks.read();
+    clocks.read();
     check(cudaStreamSynchronize(work_stream()), "clearing");
     clocks.read();
     Timing timing;
     clocks.describe(timing);
     CHECK(timing.throttle == "sw_power_cap");
-    CHECK(timing.sm_clock_mhz == simt::idle_sm_mhz);
+    CHECK(clocks.sm_mhz() == simt::idle_sm_mhz);
+    CHECK(timing.sm_clock_mhz == simt::busy_sm_mhz);  // the median
 }
 
 TEST_CASE("interference and graph_node: the host's time to enqueue is not in theirs", "[cuda]") {

@@ -1,5 +1,6 @@
 #include "kernels/harness/statistics.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/harness/errors.hpp"
@@ -37,6 +38,50 @@ TEST_CASE("relative_median_error: shrinks like 1/sqrt(n), and one outlier does n
     hit[7] = 1e9;
     CHECK(relative_median_error(hit) < 1.5 * few);
     CHECK(std::isinf(relative_median_error({1, 1, 1})));
+}
+
+TEST_CASE("relative_drift: of samples that get longer, and of the same ones in another order", "[statistics]") {
+    std::vector<double> samples;
+    for (int i = 0; i < 30; ++i)
+        samples.push_back(i < 10 ? 1.39 : 1.59);
+    CHECK(relative_drift(samples) == Approx(1.59 / 1.39 - 1));
+    std::reverse(samples.begin(), samples.end());
+    CHECK(relative_drift(samples) == Approx(1 - 1.39 / 1.59));
+    for (std::size_t i = 0; i < samples.size(); ++i)
+        samples[i] = i % 3 == 0 ? 1.39 : 1.59;
+    CHECK(relative_drift(samples) == 0);
+    CHECK(std::isinf(relative_drift({1, 1, 1})));
+}
+
+TEST_CASE("collect: a device that slows down is sampled until the slow part prevails, or says how far it drifts",
+          "[statistics]") {
+    StopRule rule{.relative_error = 0.005, .min_samples = 20, .max_samples = 2000, .max_seconds = 1};
+    double time = 0;
+    auto const run = [&] {
+        time = 0;
+        return collect(
+            rule,
+            [&] {
+                double const one = time < 0.1 ? 1.39e-3 : 1.59e-3;  // as a product of 8,192 cubed on an H200
+                time += 4 * one;
+                return std::vector<double>(4, one);
+            },
+            [&] { return time; });
+    };
+    Collected const short_one = run();
+    CHECK(short_one.ended == Verdict::converged);
+    CHECK(summarise(short_one.samples).p90 == 1.39e-3);  // before anything has changed
+    rule.settle_seconds = 0.3;
+    Collected const settled = run();
+    CHECK(settled.ended == Verdict::converged);
+    CHECK(time > 0.3);
+    CHECK(summarise(settled.samples).median == 1.59e-3);
+    CHECK(summarise(settled.samples).p10 == 1.39e-3);
+    CHECK(remark(rule, settled).empty());
+    rule.max_seconds = 0.2;
+    Collected const cut = run();
+    CHECK(cut.ended == Verdict::out_of_time);
+    CHECK_THAT(remark(rule, cut), contains("drifts by 14.4 % from the first third"));
 }
 
 TEST_CASE("verdict: ends by convergence, by count, or by time, in that order", "[statistics]") {
@@ -81,8 +126,8 @@ TEST_CASE("collect: a steady clock ends early, a noisy one at its limit of time"
     CHECK(noisy.ended == Verdict::out_of_time);
     CHECK(noisy.samples.size() >= 100);
     CHECK(noisy.samples.size() <= 101);
-    CHECK(std::string(remark(noisy.ended)).size() > 0);
-    CHECK(std::string(remark(steady.ended)).empty());
+    CHECK(remark(rule, noisy) == "stopped by time before the noise converged");
+    CHECK(remark(rule, steady).empty());
 }
 
 }  // namespace sextant::bench
