@@ -8,6 +8,7 @@
 #include <set>
 
 #include "kernels/backend.hpp"
+#include "kernels/harness/begun_problems.hpp"
 #include "kernels/harness/errors.hpp"
 #include "kernels/harness/options.hpp"
 #include "kernels/harness/row_file.hpp"
@@ -78,6 +79,16 @@ struct Known {
     }
 };
 
+/// @throws BadInput where rows of this backend in the file were measured in another way.
+void require_same_method(std::vector<Row> const& rows, Machine const& machine, std::string const& path) {
+    for (Row const& row : rows)
+        if (row.backend == machine.backend && method_in(row.driver) != method_in(machine.driver))
+            throw BadInput("--out " + path + ": rows of " + row.date + " were measured by another version (" +
+                           (method_in(row.driver).empty() ? "no method" : std::string(method_in(row.driver))) +
+                           " in the column driver, this one has " + std::string(method_in(machine.driver)) +
+                           "); their times do not belong together (give another name)");
+}
+
 /// One line that is written over on a terminal, lines otherwise; failures and what is not supported always stay.
 class Progress {
 public:
@@ -98,8 +109,8 @@ private:
     bool terminal_ = isatty(2) != 0;
 };
 
-int measure(Options const& options, Backend const& backend, Plan const& plan, Scope const& scope,
-            StopRule const& rule) {
+int measure(Options const& options, Backend const& backend, Plan const& plan, Scope const& scope, StopRule const& rule,
+            BegunProblems& begun) {
     std::unique_ptr<RowWriter> writer;
     if (world().rank() == 0) writer = std::make_unique<RowWriter>(options.out, options.format, options.existing);
     Progress progress;
@@ -111,6 +122,11 @@ int measure(Options const& options, Backend const& backend, Plan const& plan, Sc
     settings.write = [&](Row const& row) {
         if (writer) writer->write(row);
     };
+    if (writer) {
+        if (options.existing == Existing::refuse) begun.clear();  // of rows that are gone
+        settings.begin = [&](std::set<std::string> const& keys) { begun.begin(keys); };
+        settings.end = [&](std::set<std::string> const& keys) { begun.end(keys); };
+    }
     settings.progress = [&](std::string const& text) { progress.show(text); };
     settings.now = steady_seconds;
     settings.recover = backend.recover;
@@ -150,7 +166,11 @@ int run(Options const& options) {
     StopRule rule = options.effort == Effort::quick ? quick_rule() : full_rule();
     if (options.row_seconds > 0) rule.max_seconds = options.row_seconds;
     bool const resumes = options.existing == Existing::append && world().rank() == 0;
-    Known const known(resumes ? read_row_file(options.out, options.format) : std::vector<Row>{});
+    std::vector<Row> const rows = resumes ? read_row_file(options.out, options.format) : std::vector<Row>{};
+    require_same_method(rows, backend.machine, options.out);
+    Known known(rows);
+    BegunProblems begun(options.out);
+    if (resumes) known.failures.insert(begun.keys().begin(), begun.keys().end());
     Plan plan = plan_of(benches, scope, backend.machine, known.have);
     if (options.max_seconds > 0) mix(plan);
     failures_last(plan, backend.machine, known.failures);
@@ -163,7 +183,7 @@ int run(Options const& options) {
         return 0;
     }
     if (!backend.warning.empty()) std::fprintf(stderr, "warning: %s\n", backend.warning.c_str());
-    return measure(options, backend, plan, scope, rule);
+    return measure(options, backend, plan, scope, rule, begun);
 }
 
 }  // namespace

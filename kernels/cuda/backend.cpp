@@ -9,6 +9,7 @@
 #include "kernels/cuda/first_kernel.hpp"
 #include "kernels/cuda/runtime.hpp"
 #include "kernels/harness/errors.hpp"
+#include "kernels/harness/row.hpp"
 
 namespace sextant::bench {
 
@@ -39,8 +40,9 @@ Backend backend_of(int device) {
     }
     std::string const driver = driver_version();
     Backend backend;
-    backend.machine = {
-        .backend = "cuda", .device = facts.name, .driver = (driver.empty() ? "" : driver + ", ") + facts.driver};
+    backend.machine = {.backend = "cuda",
+                       .device = facts.name,
+                       .driver = (driver.empty() ? "" : driver + ", ") + facts.driver + ", " + cuda_method};
     backend.catalog = cuda_catalog();
     backend.memory_limit = facts.free_bytes / 10 * 9;
     backend.recover = recover_device;

@@ -120,6 +120,11 @@ std::string resume_key(Row const& row) {
     return key;
 }
 
+std::string_view method_in(std::string_view driver) {
+    auto const at = driver.rfind("method ");
+    return at == std::string_view::npos ? std::string_view() : driver.substr(at);
+}
+
 bool failed(Row const& row) { return row.note.starts_with(failed_mark); }
 
 }  // namespace sextant::bench

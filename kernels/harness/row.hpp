@@ -55,6 +55,14 @@ void set_cell(Row& row, Column const& column, std::string_view text);
 /// What makes two rows the same measurement: everything but the result, the date and the driver.
 std::string resume_key(Row const& row);
 
+/// How the CUDA backend measures, at the end of `driver` in its rows. With another number the times, or the stated
+/// bytes, of one and the same kernel are others. Rows without were measured in November 2026: cold after a flush that
+/// wrote, algorithms of products compared launch by launch, twenty samples whatever the device's power limit did, and
+/// norms' gradients without their partial sums.
+inline constexpr char const* cuda_method = "method 2";
+/// "method 2" of a row's driver; empty where it has none.
+std::string_view method_in(std::string_view driver);
+
 /// A row that says its kernel failed or was wrong; such a row is measured again on resume.
 bool failed(Row const& row);
 inline constexpr char const* failed_mark = "FAILED";

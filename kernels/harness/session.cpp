@@ -132,6 +132,13 @@ Row blank_row(Machine const& machine, Bench const& bench, Problem const& problem
     return row;
 }
 
+std::set<std::string> keys_of(Task const& task, Machine const& machine) {
+    std::set<std::string> keys;
+    for (Variant const variant : task.todo)
+        keys.insert(resume_key(blank_row(machine, *task.bench, task.problem, variant)));
+    return keys;
+}
+
 std::size_t Plan::rows() const {
     return std::accumulate(tasks.begin(), tasks.end(), std::size_t{0},
                            [](std::size_t sum, Task const& task) { return sum + task.todo.size(); });
@@ -161,9 +168,8 @@ Plan plan_of(std::vector<Bench const*> const& benches, Scope const& scope, Machi
 
 void failures_last(Plan& plan, Machine const& machine, std::set<std::string> const& failures) {
     auto const failed_before = [&](Task const& task) {
-        return std::any_of(task.todo.begin(), task.todo.end(), [&](Variant const variant) {
-            return failures.contains(resume_key(blank_row(machine, *task.bench, task.problem, variant)));
-        });
+        std::set<std::string> const keys = keys_of(task, machine);
+        return std::any_of(keys.begin(), keys.end(), [&](std::string const& key) { return failures.contains(key); });
     };
     std::stable_partition(plan.tasks.begin(), plan.tasks.end(),
                           [&](Task const& task) { return !world().agree(failed_before(task)); });
@@ -207,7 +213,10 @@ Outcome run_plan(Plan const& plan, SessionSettings const& settings) {
         double const pace = done > 0 ? elapsed / done : 1.0;
         settings.progress("[" + std::to_string(++number) + "/" + std::to_string(plan.tasks.size()) + ", " +
                           duration_text(pace * (all - done)) + " left] " + title(task));
+        std::set<std::string> const keys = keys_of(task, settings.machine);
+        if (settings.begin) settings.begin(keys);
         Outcome const one = run_task(task, settings);
+        if (settings.end) settings.end(keys);
         outcome.rows += one.rows;
         outcome.failures += one.failures;
         outcome.unsupported += one.unsupported;

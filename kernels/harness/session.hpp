@@ -24,6 +24,9 @@ struct Task {
     std::vector<Variant> todo;
 };
 
+/// Resume keys of the rows that a task still has to give.
+std::set<std::string> keys_of(Task const& task, Machine const& machine);
+
 /// Row of a variant before it is measured.
 Row blank_row(Machine const& machine, Bench const& bench, Problem const& problem, Variant variant);
 
@@ -65,6 +68,8 @@ struct SessionSettings {
     StopRule rule;
     double max_seconds = 0;  ///< 0: no limit
     std::function<void(Row const&)> write;
+    /// Called before a task and after it, where it came to an end, with its `keys_of`. May be empty.
+    std::function<void(std::set<std::string> const&)> begin, end;
     std::function<void(std::string const&)> progress;
     std::function<double()> now;
     /// Called after a failure, before anything else is measured; throws where nothing more can be. May be empty.

@@ -14,6 +14,10 @@ namespace {
 
 constexpr int stalled_exit = 3;  ///< as where CUDA fails outside a measurement
 
+/// That the other processes leave to the first, which alone has a file for the row of what has stalled: four of its
+/// looks (kernels/cuda/nccl_group.cu).
+constexpr std::chrono::seconds for_the_first{2};
+
 struct Said {
     std::mutex guard;
     LastWords::Words words;
@@ -88,6 +92,7 @@ void end_stalled_program(std::string const& why) {
         } catch (std::exception const&) {  // a disk that is full: there is nothing to be done any more
         }
     }
+    if (world().rank() != 0) std::this_thread::sleep_for(for_the_first);
     std::fprintf(stderr,
                  "\nsextant-bench: process %d of %d: %s (NCCL_DEBUG=INFO tells what NCCL waits for, --stall-seconds "
                  "waits longer; rows so far are whole, --resume takes this one last)\n",

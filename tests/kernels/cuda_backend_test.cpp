@@ -10,6 +10,7 @@
 #include "kernels/backend.hpp"
 #include "kernels/cuda/catalog.hpp"
 #include "kernels/cuda/device_timer.hpp"
+#include "kernels/cuda/runtime.hpp"
 #include "kernels/harness/row_file.hpp"
 #include "kernels/program.hpp"
 #include "kernels/simt/launch.cuh"
@@ -128,6 +129,21 @@ TEST_CASE("cuda backend: products with scales of blocks are there from Blackwell
         CHECK(prepared.max_rel_error < 0.01);
     }
     simt::reset_devices(1);
+}
+
+TEST_CASE("norm: backward passes move the partial sums of their blocks too", "[cuda]") {
+    simt::reset_devices(1);
+    Backend const backend = cuda_backend(0);
+    CHECK(backend.machine.driver.ends_with(", method 2"));
+    int const processors = device_facts(0).multiprocessors;
+    for (Problem const& problem : cuda_norm.problems({.effort = Effort::full, .memory_limit = std::int64_t{1} << 33})) {
+        if (!problem.kernel.ends_with("backward")) continue;
+        INFO(problem.kernel << sizes_text(problem.shape));
+        std::int64_t const m = problem.shape.m, n = problem.shape.n;
+        int const sums = problem.kernel.starts_with("layernorm") ? 2 : 1;
+        std::int64_t const blocks = std::min<std::int64_t>(m, (n <= 4096 ? 4 : n <= 8192 ? 2 : 1) * processors);
+        CHECK(problem.bytes == static_cast<double>(6 * m * n + 8 * sums * blocks * n));
+    }
 }
 
 TEST_CASE("cuda backend: the program lists, measures and writes rows of the device", "[cuda]") {

@@ -72,6 +72,10 @@ TEST_CASE(
     REQUIRE(resumed.size() == 3);
     CHECK(resumed[1].shape.bytes == rows[0].shape.bytes);
     CHECK(resumed[2].shape.bytes == rows[2].shape.bytes);
+    Row other = rows[1];
+    other.driver = "none, method 7";
+    std::ofstream(out) << csv_header() << "\n" << csv_line(other) << "\n";
+    CHECK(run_processes(2, "--resume --out " + out) == 2);  // measured in another way
 }
 
 TEST_CASE("mpi_world: a process that cannot take part ends all, with its exit code") {
@@ -82,7 +86,8 @@ TEST_CASE("mpi_world: a process that cannot take part ends all, with its exit co
 }
 
 TEST_CASE(
-    "mpi_world: a measurement that fails in one process, at set-up or later, ends all and keeps the rows before") {
+    "mpi_world: a measurement that fails in one process, at set-up or later, ends all, keeps the rows before, and is "
+    "taken last by the next run") {
     if (!has_mpirun()) return;
     Folder const folder;
     std::string const out = folder.file("rows.csv");
@@ -93,6 +98,15 @@ TEST_CASE(
     std::vector<Row> const rows = read_row_file(out, FileFormat::csv);
     REQUIRE(rows.size() == 1);
     CHECK_FALSE(failed(rows[0]));
+    // The next run takes last what this one did not end, and ends with it again.
+    REQUIRE(fs::exists(out + ".begun"));
+    CHECK(run_processes(processes, std::string("--resume --device ") + device + " --out " + out) == 1);
+    std::vector<Row> const more = read_row_file(out, FileFormat::csv);
+    REQUIRE(more.size() == 2);
+    CHECK(more[1].shape.bytes == 3 << 10);
+    CHECK(run_processes(processes, "--resume --out " + out) == 0);
+    CHECK(read_row_file(out, FileFormat::csv).size() == 3);
+    CHECK_FALSE(fs::exists(out + ".begun"));
 }
 
 TEST_CASE("mpi_world: a result that is no number in one process is a wrong one for all, and the run goes on") {

@@ -101,6 +101,8 @@ TEST_CASE("resume_key: only what identifies a measurement changes it", "[row]") 
     same.driver = "other";
     same.note = "x";
     CHECK(resume_key(same) == key);
+    CHECK(method_in("580.65.06, driver 13.0, runtime 13.0, method 2") == "method 2");
+    CHECK(method_in("driver 13.0, runtime 13.0").empty());
     std::set<std::string> keys{key};
     for (auto const change :
          {&Row::bench, &Row::backend, &Row::device, &Row::kernel, &Row::dtype, &Row::cache, &Row::launch}) {

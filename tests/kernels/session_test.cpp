@@ -1,8 +1,12 @@
 #include "kernels/harness/session.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
+#include "kernels/harness/begun_problems.hpp"
 #include "kernels/harness/errors.hpp"
 #include "kernels/harness/world.hpp"
 #include "tests/catch.hpp"
@@ -135,6 +139,34 @@ TEST_CASE("session: what failed before is measured last", "[session]") {
         kernels.push_back(task.problem.kernel);
     CHECK(kernels == std::vector<std::string>{"right", "nan", "throws", "wrong"});
     CHECK(plan.rows() == 8);
+}
+
+TEST_CASE("session: a problem is begun and ended by the keys of its rows, and one that ends the run stays begun",
+          "[session]") {
+    std::string const rows =
+        (std::filesystem::temp_directory_path() / ("sextant_bench_begun_" + std::to_string(getpid()) + ".csv"))
+            .string();
+    Session session;
+    session.settings.recover = [] { throw std::runtime_error("the device is lost"); };
+    BegunProblems begun(rows);
+    session.settings.begin = [&](std::set<std::string> const& keys) { begun.begin(keys); };
+    session.settings.end = [&](std::set<std::string> const& keys) { begun.end(keys); };
+    Plan plan = plan_of({&test_bench}, {}, machine, {});
+    CHECK_THROWS_WITH(run_plan(plan, session.settings), "the device is lost");
+    CHECK(BegunProblems(rows).keys() == keys_of(plan.tasks[3], machine));  // "throws", of which a row is there
+    CHECK(BegunProblems("-").keys().empty());
+    failures_last(plan, machine, BegunProblems(rows).keys());
+    CHECK(plan.tasks[3].problem.kernel == "throws");
+    BegunProblems(rows).clear();
+    CHECK_FALSE(std::filesystem::exists(rows + ".begun"));
+    BegunProblems again(rows);
+    again.begin({"a", "b"});
+    again.begin({"c"});
+    again.end({"a", "b"});
+    CHECK(BegunProblems(rows).keys() == std::set<std::string>{"c"});
+    again.end({"c"});
+    CHECK_FALSE(std::filesystem::exists(rows + ".begun"));
+    CHECK_THROWS_AS(BegunProblems("/no/such/folder/rows.csv").begin({"a"}), CannotWrite);
 }
 
 TEST_CASE("session: what has been measured is not measured again", "[session]") {
