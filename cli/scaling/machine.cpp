@@ -49,6 +49,8 @@ std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
     if (o.gpus) {
         if (!(*o.gpus >= 1 && *o.gpus <= 1e7 && *o.gpus == std::floor(*o.gpus)))
             throw InputError("--gpus: {} (a whole number, 1 to 1e7)", *o.gpus);
+        if (cluster.max_accelerators > 0 && *o.gpus > static_cast<double>(cluster.max_accelerators))
+            throw InputError("--gpus: {} is more than {} has ({})", *o.gpus, cluster.name, cluster.max_accelerators);
         out.machines.accelerators = *o.gpus;
         out.text = fmt::format("{:g} x {}", *o.gpus, out.text);
     }

@@ -81,6 +81,7 @@ struct BatchAnswer {
     struct Trade {
         std::string law;
         double critical_batch = 0;
+        double noise_scale = 0;  ///< E_min / S_min, which the factors follow from
         double steps_factor = 1;
         double samples_factor = 1;
     };

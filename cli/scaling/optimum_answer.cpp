@@ -269,10 +269,11 @@ void add_batch(BudgetAnswer& budget, Options const& o) {
     if (o.batch.empty()) return;
     BatchAnswer out{.batch = count_from(o.batch, "--batch"), .trades = {}};
     for (RateBand::Entry const& entry : budget.rates.entries)
-        if (entry.critical_batch) {
-            BatchTrade const trade = batch_trade(out.batch, *entry.critical_batch);
+        if (entry.critical_batch && entry.noise_scale) {
+            BatchTrade const trade = batch_trade(out.batch, *entry.noise_scale);
             out.trades.push_back({.law = entry.law->name,
                                   .critical_batch = *entry.critical_batch,
+                                  .noise_scale = *entry.noise_scale,
                                   .steps_factor = trade.steps_factor,
                                   .samples_factor = trade.samples_factor});
         }

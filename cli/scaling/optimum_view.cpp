@@ -180,10 +180,14 @@ std::string context_section(ContextAnswer const& c) {
 }
 
 std::string batch_section(BatchAnswer const& batch) {
-    Table table({{"critical batch by"}, {"tokens", Align::right}, {"steps", Align::right}, {"data", Align::right}});
+    Table table({{"critical batch by"},
+                 {"tokens", Align::right},
+                 {"E_min / S_min", Align::right},
+                 {"steps", Align::right},
+                 {"data", Align::right}});
     for (BatchAnswer::Trade const& t : batch.trades)
-        table.add_row({t.law, human_count(t.critical_batch), fmt::format("{:.3g} x", t.steps_factor),
-                       fmt::format("{:.3g} x", t.samples_factor)});
+        table.add_row({t.law, human_count(t.critical_batch), human_count(t.noise_scale),
+                       fmt::format("{:.3g} x", t.steps_factor), fmt::format("{:.3g} x", t.samples_factor)});
     return fmt::format("a batch of {} tokens, against the fewest steps and the least data\n{}",
                        human_count(batch.batch), table.text());
 }

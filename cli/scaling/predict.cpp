@@ -75,8 +75,13 @@ void read_size(Options const& o, PredictReport& report) {
         report.parameters = count_from(o.parameters, "--params");
         report.total_parameters = report.parameters;
         if (o.experts > 1 && o.total_parameters.empty()) {
-            report.total_parameters = report.parameters * o.experts;
-            report.assumptions.push_back("all parameters: the active ones times the experts (--total-params)");
+            // A token passes granularity experts, which together are one dense feed-forward.
+            double const held = std::max(1.0, report.setting.experts / report.setting.granularity);
+            report.total_parameters = report.parameters * held;
+            report.assumptions.push_back(
+                fmt::format("all parameters: the active ones times {:.4g}, experts over granularity, which counts "
+                            "attention as often as experts: more than there are (--total-params)",
+                            held));
         }
     }
     if (o.total_parameters.empty()) return;

@@ -63,7 +63,8 @@ Json rates_json(RateBand const& band) {
                                {"source", e.law->source},
                                {"learning_rate", number_json(e.learning_rate)},
                                {"batch_tokens", number_json(e.batch)},
-                               {"critical_batch_tokens", number_json(e.critical_batch)}});
+                               {"critical_batch_tokens", number_json(e.critical_batch)},
+                               {"noise_scale_tokens", number_json(e.noise_scale)}});
     return out;
 }
 
@@ -183,6 +184,7 @@ void add_sections(Json& out, BudgetAnswer const& budget) {
     for (BatchAnswer::Trade const& t : budget.batch->trades)
         out["batch"]["trades"].push_back({{"law", t.law},
                                           {"critical_batch_tokens", t.critical_batch},
+                                          {"noise_scale_tokens", t.noise_scale},
                                           {"steps_factor", t.steps_factor},
                                           {"samples_factor", t.samples_factor}});
 }

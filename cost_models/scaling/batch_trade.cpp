@@ -2,8 +2,8 @@
 
 namespace sextant {
 
-BatchTrade batch_trade(double batch, double critical_batch) {
-    return {.steps_factor = 1 + critical_batch / batch, .samples_factor = 1 + batch / critical_batch};
+BatchTrade batch_trade(double batch, double noise_scale) {
+    return {.steps_factor = 1 + noise_scale / batch, .samples_factor = 1 + batch / noise_scale};
 }
 
 }  // namespace sextant

@@ -11,6 +11,15 @@ namespace {
 
 using Run = RateQuestion;
 
+/// Kaplan's critical batch is E_min / S_min by its definition: both at once.
+double kaplan_batch(Run const& r) { return 2e8 * std::pow(r.loss, -1 / 0.21); }
+
+/// A power law over N along D = 20 N, in sequences of 512. It grows with D and hardly with N: a run off that line is
+/// taken at the N of its tokens.
+double zhang_batch(Run const& r, double coefficient, double exponent) {
+    return 512 * coefficient * std::pow(r.tokens / 20 / 1e6, exponent);
+}
+
 constexpr std::array catalog{
     RateLaw{.name = "deepseek",
             .formula = "lr = 0.3118 C^-0.1250, B = 0.2920 C^0.3271",
@@ -40,13 +49,15 @@ constexpr std::array catalog{
                     // A straight line that crosses zero at 1.2e10: of no use beyond the sizes it was drawn through.
                     return r.parameters > kaplan_largest ? 0 : 0.003239 - 0.0001395 * std::log(r.parameters);
                 },
-            .critical_batch = [](Run const& r) { return 2e8 * std::pow(r.loss, -1 / 0.21); }},
+            .critical_batch = kaplan_batch,
+            .noise_scale = kaplan_batch},
     RateLaw{.name = "zhang",
-            .formula = "B_crit = 512 x 93.196784 (N/1e6)^0.46827828 along D = 20 N (20 % more steps)",
+            .formula = "B_crit = 512 x 93.196784 (N/1e6)^0.46827828 along D = 20 N (20 % more steps), "
+                       "E_min / S_min = 512 x 146.10153 (N/1e6)^0.61913230",
             .basis = "fitted",
             .source = "Zhang et al., arXiv:2410.21676, refitted (tests/data/scaling/critical_batch_steps.csv)",
-            // Grows with D and hardly with N: a run off D = 20 N is taken at the N of its tokens.
-            .critical_batch = [](Run const& r) { return 512 * 93.196784 * std::pow(r.tokens / 20 / 1e6, 0.46827828); }},
+            .critical_batch = [](Run const& r) { return zhang_batch(r, 93.196784, 0.46827828); },
+            .noise_scale = [](Run const& r) { return zhang_batch(r, 146.10153, 0.61913230); }},
 };
 
 }  // namespace
@@ -60,7 +71,7 @@ RateBand rate_band(RateQuestion const& question) {
         high = std::max(high, value);
     };
     for (RateLaw const& law : catalog) {
-        RateBand::Entry entry{.law = &law, .learning_rate = {}, .batch = {}, .critical_batch = {}};
+        RateBand::Entry entry{.law = &law, .learning_rate = {}, .batch = {}, .critical_batch = {}, .noise_scale = {}};
         if (law.learning_rate != nullptr)
             if (double const rate = law.learning_rate(question); rate > 0) {
                 entry.learning_rate = rate;
@@ -72,6 +83,8 @@ RateBand rate_band(RateQuestion const& question) {
         }
         if (law.critical_batch != nullptr)
             if (double const batch = law.critical_batch(question); std::isfinite(batch)) entry.critical_batch = batch;
+        if (law.noise_scale != nullptr)
+            if (double const batch = law.noise_scale(question); std::isfinite(batch)) entry.noise_scale = batch;
         band.entries.push_back(entry);
     }
     return band;

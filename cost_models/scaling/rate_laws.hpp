@@ -24,6 +24,7 @@ struct RateLaw {
     double (*learning_rate)(RateQuestion const&) = nullptr;   ///< peak, of Adam
     double (*batch)(RateQuestion const&) = nullptr;           ///< best batch, tokens
     double (*critical_batch)(RateQuestion const&) = nullptr;  ///< tokens beyond which a larger batch wastes data
+    double (*noise_scale)(RateQuestion const&) = nullptr;     ///< E_min / S_min in tokens: what `batch_trade` takes
 };
 
 std::span<RateLaw const> rate_laws();
@@ -35,6 +36,7 @@ struct RateBand {
         std::optional<double> learning_rate;
         std::optional<double> batch;
         std::optional<double> critical_batch;
+        std::optional<double> noise_scale;
     };
     std::vector<Entry> entries;
     double learning_rate_low = 0;

@@ -107,6 +107,12 @@ TEST_CASE("scaling optimum: inference, repetition, experts, bits, context, count
     CHECK(budget.at("context").at("attention_share").get<double>() > 0.1);
     CHECK(budget.at("context").at("optimum").at("loss") > all.at("loss"));
     CHECK(budget.at("non_embedding").at("parameters") < budget.at("non_embedding").at("total_parameters"));
+    // Zhang's critical batch lies well below the noise scale: a batch of its size costs little data.
+    Json const zhang = budget.at("batch").at("trades").back();
+    CHECK(zhang.at("law") == "zhang");
+    double const noise = zhang.at("noise_scale_tokens");
+    CHECK(noise > 3 * zhang.at("critical_batch_tokens").get<double>());
+    CHECK(zhang.at("samples_factor").get<double>() == Approx(1 + 4e6 / noise).epsilon(1e-9));
     for (Json const& trade : budget.at("batch").at("trades"))
         CHECK((trade.at("steps_factor").get<double>() - 1) * (trade.at("samples_factor").get<double>() - 1) ==
               Approx(1).epsilon(1e-9));
@@ -249,7 +255,12 @@ TEST_CASE("scaling predict: repeated tokens cost, experts help, by the laws that
         report(predict + Arguments{"--params", "1B", "--tokens", "1T", "--experts", "64", "--granularity", "8"});
     auto const loss = [&](char const* name) { return law_of(experts, name).at("loss").get<double>(); };
     CHECK(loss("krajewski-moe") < loss("krajewski-dense"));
-    CHECK(experts.at("total_parameters") == 64e9);
+    CHECK(experts.at("total_parameters") == 8e9);  // a token passes eight of the 64
+    // By flags no more than a third above what the model has.
+    Json const flags =
+        report(predict + Arguments{"--params", "37.6B", "--experts", "256", "--granularity", "9", "--tokens", "14.8T"});
+    Json const model = report(predict + Arguments{"--model", "deepseek-v3", "--tokens", "14.8T"});
+    CHECK(flags.at("total_parameters").get<double>() < 1.7 * model.at("total_parameters").get<double>());
     CHECK(run_sextant(predict + Arguments{"--model", "llama-3.1-8b", "--tokens", "15T", "--post-training-bits", "4",
                                           "--cluster", "h100-sxm", "--gpus", "1024"})
               .code == 0);
@@ -327,6 +338,9 @@ TEST_CASE("scaling: questions that cannot be answered are refused in one sentenc
     check_refused(optimum + Arguments{"--flops", "1..1e39,1..1e39,1..1e39,1..1e39,1..1e39,1..1e39"}, "more than");
     check_refused(optimum + Arguments{"--dollars", "1e6"}, "--cluster");
     check_refused(optimum + Arguments{"--days", "3", "--cluster", "h100-sxm"}, "--gpus");
+    std::string const ours = std::string(SEXTANT_SOURCE_DIR) + "/docs/examples/our-h100s.json";
+    check_refused(optimum + Arguments{"--days", "30", "--gpus", "1000", "--cluster", ours},
+                  "--gpus: 1000 is more than");
     check_refused(optimum + Arguments{"--days", "3", "--cluster", "h100-sxm", "--gpus", "1.5"}, "--gpus: 1.5 (a whole");
     check_refused(optimum + Arguments{"--flops", "1e23", "--mfu", "0.4"}, "--cluster");
     check_refused(optimum + Arguments{"--flops", "1e23", "--experts", "0"}, "--experts: 0");

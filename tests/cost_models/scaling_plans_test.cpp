@@ -287,6 +287,15 @@ TEST_CASE("rate_band: the laws disagree as much as the notes say", "[scaling]") 
     RateBand const large = rate_band({.parameters = 7e10, .tokens = 1.4e12, .flops = 6 * 7e10 * 1.4e12});
     CHECK(find(large, "porian").batch.value() == Approx(2.5e7).epsilon(0.02));
     CHECK_FALSE(find(large, "kaplan").critical_batch.has_value());  // the loss is not known
+    CHECK_FALSE(find(large, "kaplan").noise_scale.has_value());
+    CHECK(find(small, "kaplan").noise_scale == find(small, "kaplan").critical_batch);  // by its definition
+    // Zhang's batch needs a fifth more steps than linear scaling from 256 sequences: B* = 0.2 B_n + 1.2 x 256 for each
+    // size that was measured, which the two power laws through them meet to their scatter.
+    for (double const n : {1.51e8, 3.02e8, 6.04e8, 1.2e9}) {
+        auto const zhang =
+            find(rate_band({.parameters = n, .tokens = 20 * n, .flops = 120 * n * n, .loss = 3}), "zhang");
+        CHECK(zhang.critical_batch.value() == Approx(0.2 * zhang.noise_scale.value() + 1.2 * 256 * 512).epsilon(0.06));
+    }
     // Kaplan's line crosses zero: none beyond the sizes it was drawn through is better than next to none.
     CHECK_FALSE(find(rate_band({.parameters = 1e11, .tokens = 1e12, .flops = 6e23}), "kaplan").learning_rate);
 }

@@ -2,11 +2,13 @@
 
 #include "calibrate/scaling/batch_laws.hpp"
 #include "calibrate/scaling/isoflop.hpp"
+#include "cost_models/scaling/rate_laws.hpp"
 #include "tests/catch.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 using namespace sextant;
 using namespace sextant::test;
@@ -258,4 +260,11 @@ TEST_CASE("critical batch: every size and both power laws meet the reference") {
     CHECK(fit.at_overhead.exponent == Approx(j["B20_power_law"]["exponent"].get<double>()).epsilon(1e-7));
     CHECK(fit.noise_scale.coefficient ==
           Approx(j["McCandlish_Emin_over_Smin_power_law"]["coef"].get<double>()).epsilon(1e-7));
+    // The shipped rule is this fit, in tokens of sequences of 512.
+    RateBand const band = rate_band({.parameters = 7e8, .tokens = 20 * 7e8, .flops = 6e18, .loss = 3});
+    auto const zhang = std::find_if(band.entries.begin(), band.entries.end(),
+                                    [](auto const& entry) { return std::string_view(entry.law->name) == "zhang"; });
+    REQUIRE(zhang != band.entries.end());
+    CHECK(*zhang->critical_batch == Approx(512 * fit.at_overhead(700)).epsilon(1e-7));
+    CHECK(*zhang->noise_scale == Approx(512 * fit.noise_scale(700)).epsilon(1e-7));
 }
