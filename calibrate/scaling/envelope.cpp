@@ -4,27 +4,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace sextant {
 namespace {
 
 using Curve = std::vector<IsoflopRow>;  // by rising compute
 
-std::vector<Curve> curves_of(std::vector<IsoflopRow> rows, double size_tolerance) {
-    std::sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) {
-        return std::pair(a.parameters, a.flops) < std::pair(b.parameters, b.flops);
-    });
+std::vector<Curve> curves_of(std::vector<IsoflopRow> const& rows, double size_tolerance) {
     std::vector<Curve> curves;
-    for (IsoflopRow const& row : rows) {
-        if (curves.empty() || row.parameters > curves.back().front().parameters * (1 + size_tolerance))
-            curves.emplace_back();
-        curves.back().push_back(row);
+    for (std::vector<std::size_t> const& positions : training_curves(rows, size_tolerance)) {
+        if (positions.size() < 2) continue;
+        Curve& curve = curves.emplace_back();
+        for (std::size_t const i : positions)
+            curve.push_back(rows[i]);
+        std::sort(curve.begin(), curve.end(), [](auto const& x, auto const& y) { return x.flops < y.flops; });
     }
-    std::erase_if(curves, [](Curve const& curve) { return curve.size() < 2; });
-    for (Curve& curve : curves)
-        std::sort(curve.begin(), curve.end(), [](auto const& a, auto const& b) { return a.flops < b.flops; });
     return curves;
 }
 
@@ -40,6 +38,21 @@ std::optional<double> ln_loss_at(Curve const& curve, double ln_flops) {
 }
 
 }  // namespace
+
+std::vector<std::vector<std::size_t>> training_curves(std::vector<IsoflopRow> const& rows, double size_tolerance) {
+    std::vector<std::size_t> order(rows.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return std::pair(rows[a].parameters, rows[a].flops) < std::pair(rows[b].parameters, rows[b].flops);
+    });
+    std::vector<std::vector<std::size_t>> curves;
+    for (std::size_t const i : order) {
+        if (curves.empty() || rows[i].parameters > rows[curves.back().front()].parameters * (1 + size_tolerance))
+            curves.emplace_back();
+        curves.back().push_back(i);
+    }
+    return curves;
+}
 
 EnvelopeFit fit_envelope(std::vector<IsoflopRow> const& rows, EnvelopeOptions const& options,
                          std::string const& where) {

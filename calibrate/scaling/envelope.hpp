@@ -2,6 +2,10 @@
 
 #include "calibrate/scaling/isoflop.hpp"
 
+#include <cstddef>
+#include <string>
+#include <vector>
+
 namespace sextant {
 
 struct EnvelopeOptions {
@@ -17,6 +21,9 @@ struct EnvelopeFit {
     PowerLaw size;
     PowerLaw data;
 };
+
+/// Positions of the rows of each model, by rising size, then compute.
+std::vector<std::vector<std::size_t>> training_curves(std::vector<IsoflopRow> const& rows, double size_tolerance);
 
 /// Curves are interpolated in ln loss over ln C between their rows. Levels where the lowest curve is the smallest or
 /// the largest model that has one there do not count: a model that was not trained might be lower.

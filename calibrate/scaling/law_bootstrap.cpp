@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 
 namespace sextant {
@@ -68,25 +69,29 @@ RandomStream resample_stream(std::uint64_t seed, std::uint64_t resample) { retur
 
 Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapOptions const& options) {
     std::vector<std::vector<double>> values(static_cast<std::size_t>(std::max(0, options.resamples)));
-    std::vector<char> done(values.size(), 0);
+    enum class Draw : std::uint8_t { none, too_few, done };
+    std::vector<Draw> draws(values.size(), Draw::none);
     double const correction = spread_correction(problem, fit);
     parallel_for(static_cast<std::int64_t>(values.size()), options.threads, [&](std::int64_t i) {
         if (options.stop != nullptr && *options.stop) return;
         auto const at = static_cast<std::size_t>(i);
-        done[at] = 1;
+        draws[at] = Draw::too_few;
         std::vector<int> const counts =
             drawn_rows(problem.rows(), options.groups, resample_stream(options.seed, static_cast<std::uint64_t>(i)));
         LawProblem const sample = resampled(problem, counts);
         if (sample.rows() < fit.unknowns.size()) return;
+        draws[at] = Draw::done;
         LawFit const refit = refit_law(sample, fit);
         if (std::isfinite(refit.objective) && (refit.converged || refit.remaining <= good_enough))
             values[at] = correction < 1 ? drawn_in(*problem.form, refit.values, fit, correction) : refit.values;
     });
     Bootstrap out;
     for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!values[i].empty())
+        if (draws[i] == Draw::too_few)
+            ++out.too_few;
+        else if (!values[i].empty())
             out.values.push_back(std::move(values[i]));
-        else if (done[i] != 0)
+        else if (draws[i] == Draw::done)
             ++out.failed;
     }
     return out;

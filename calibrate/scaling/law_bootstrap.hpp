@@ -22,6 +22,11 @@ struct BootstrapOptions {
 struct Bootstrap {
     std::vector<std::vector<double>> values;  ///< parameters of each resample, in order of the draws
     int failed = 0;                           ///< resamples without a solution
+    int too_few = 0;                          ///< that drew fewer different rows than there are unknowns
+
+    [[nodiscard]] int drawn() const { return failed + too_few + static_cast<int>(values.size()); }
+    /// False where more than a fifth are lost: what is left of few rows holds nearly all of them and varies too little.
+    [[nodiscard]] bool enough() const { return 5 * (failed + too_few) <= drawn(); }
 };
 
 /// Refits the law to rows drawn with replacement, each from the fit and its other basins. The same for any number of

@@ -2,9 +2,11 @@
 
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
+#include "core/quantile.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace sextant {
 namespace {
@@ -12,6 +14,7 @@ namespace {
 constexpr double agrees_within = 1e-8;
 constexpr double exact_fit = 1e-20;  // of each row: rows without noise leave only rounding
 constexpr double basin_within = 1e-2;
+constexpr double same_ratio = 0.1;    // natural logarithms: tokens within a tenth of a line over the sizes
 constexpr double same_within = 1e-3;  // of an unknown, relative to its size or absolute below one
 
 bool varies(std::vector<double> const& values) {
@@ -21,6 +24,26 @@ bool varies(std::vector<double> const& values) {
 
 /// Inputs that may be the same in every row: a base law or a decay is still told by the others.
 bool may_be_constant(std::string_view input) { return input == "unique_tokens"; }
+
+/// Tokens per parameter.
+double median_ratio(LawProblem const& problem) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < problem.rows(); ++i)
+        ratios.push_back(problem.inputs.columns[1][i] - problem.inputs.columns[0][i]);
+    std::sort(ratios.begin(), ratios.end());
+    return std::exp(quantile(ratios, 0.5));
+}
+
+/// Whether N and D go together in all rows: with a line of slope s in the logarithms, the terms A N^-alpha and
+/// B D^-beta = B' N^-(s beta) can change places, so no such rows tell A from B. Held coefficients or exponents may.
+bool terms_change_places(LawProblem const& problem) {
+    std::string_view const form = problem.form->name;
+    auto const design = size_token_design(problem);
+    if ((form != "chinchilla" && form != "overtraining") || !design) return false;
+    for (std::size_t k = 0; k < problem.fixed.size(); ++k)
+        if (problem.fixed[k] && std::string_view(problem.form->parameters[k].name) != "E") return false;
+    return design->correlation > 0 && design->scatter < same_ratio;
+}
 
 void check(LawProblem const& problem, UnknownMap const& map, std::string const& where) {
     if (problem.rows() == 0) throw InputError("{}: no usable rows", where);
@@ -39,6 +62,11 @@ void check(LawProblem const& problem, UnknownMap const& map, std::string const& 
             !std::isinf(problem.inputs.columns[c].front()))
             throw InputError("{}: {} is {:.6g} in every row, so the law '{}' cannot be told from these rows", where,
                              problem.form->inputs[c], std::exp(problem.inputs.columns[c].front()), problem.form->name);
+    if (terms_change_places(problem))
+        throw InputError(
+            "{}: tokens follow from parameters in these rows (median D/N {:.4g}), so the law '{}' cannot be told from "
+            "them (give rows with other D at the same N, or fit the loss alone with --law compute)",
+            where, median_ratio(problem), problem.form->name);
 }
 
 bool same_place(std::vector<double> const& a, std::vector<double> const& b) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string_view>
 
 namespace sextant {
 
@@ -31,6 +32,28 @@ LawProblem resampled(LawProblem const& problem, std::span<int const> counts) {
     }
     out.inputs.rows = out.measured.size();
     return out;
+}
+
+std::optional<SizeTokenDesign> size_token_design(LawProblem const& problem) {
+    LawForm const& form = *problem.form;
+    if (form.inputs.size() < 2 || std::string_view(form.inputs[1]) != "tokens") return std::nullopt;
+    std::vector<double> const& n = problem.inputs.columns[0];
+    std::vector<double> const& d = problem.inputs.columns[1];
+    auto const count = static_cast<double>(n.size());
+    double const mean_n = std::accumulate(n.begin(), n.end(), 0.0) / count;
+    double const mean_d = std::accumulate(d.begin(), d.end(), 0.0) / count;
+    double nn = 0;
+    double dd = 0;
+    double nd = 0;
+    for (std::size_t i = 0; i < n.size(); ++i) {
+        nn += (n[i] - mean_n) * (n[i] - mean_n);
+        dd += (d[i] - mean_d) * (d[i] - mean_d);
+        nd += (n[i] - mean_n) * (d[i] - mean_d);
+    }
+    if (!(nn > 0 && dd > 0)) return std::nullopt;
+    double const correlation = nd / std::sqrt(nn * dd);
+    return SizeTokenDesign{.correlation = correlation,
+                           .scatter = std::sqrt(dd / count * std::max(0.0, 1 - correlation * correlation))};
 }
 
 UnknownMap::UnknownMap(LawProblem const& problem) : form_(problem.form) {

@@ -30,6 +30,14 @@ LawProblem law_problem(LawForm const& form, FitObjective objective);
 /// The rows at these positions, each as often as `counts` says (as its weight).
 LawProblem resampled(LawProblem const& problem, std::span<int const> counts);
 
+/// How the sizes and the tokens of the rows lie to each other.
+struct SizeTokenDesign {
+    double correlation = 0;  ///< of ln N and ln D
+    double scatter = 0;      ///< standard deviation of ln D about its least-squares line over ln N
+};
+/// Nothing where the law has no N and D, or one of them is the same in every row.
+std::optional<SizeTokenDesign> size_token_design(LawProblem const& problem);
+
 /// Free unknowns of a problem and all of them.
 class UnknownMap {
 public:

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace sextant {
 namespace {
 
 constexpr double furthest = 12;  // natural logarithms
+constexpr std::size_t other_starts = 4;
 
 /// k of the header.
 double objective_scale(LawProblem const& problem, LawFit const& fit) {
@@ -41,21 +43,33 @@ double chi_squared(double level) { return level > 0.9 ? 3.841458820694124 : 1.64
 /// Minimum with one unknown held.
 class HeldMinimum {
 public:
-    HeldMinimum(LawProblem const& problem, LawFit const& fit, std::size_t parameter)
-        : problem_(problem), parameter_(parameter), last_(fit.values) {}
+    HeldMinimum(LawProblem const& problem, LawFit const& fit, std::size_t parameter, double limit)
+        : problem_(problem), parameter_(parameter), limit_(limit), last_(fit.values) {}
 
-    double operator()(double value) {
+    /// Whether the objective can be held to the limit there; nothing where no start converges and none comes below it.
+    std::optional<bool> within(double value) {
         problem_.fixed[parameter_] = value;
-        std::vector<double> start = last_;
         UnknownMap const map(problem_);
-        LawMinimum const minimum = minimise_law(problem_, map.unknowns(start));
-        if (std::isfinite(minimum.objective)) last_ = map.values(minimum.unknowns);
-        return minimum.objective;
+        bool known = false;
+        auto const try_from = [&](std::vector<double> const& start) {
+            LawMinimum const minimum = minimise_law(problem_, start);
+            known = known || minimum.converged;
+            if (!(minimum.objective <= limit_)) return false;
+            last_ = map.values(minimum.unknowns);  // the nearest place that is known to be within
+            return true;
+        };
+        if (try_from(map.unknowns(last_))) return true;
+        if (known) return false;
+        for (std::vector<double> const& start : screen_starts(problem_, other_starts))
+            if (try_from(start)) return true;
+        if (known) return false;
+        return std::nullopt;
     }
 
 private:
     LawProblem problem_;
     std::size_t parameter_;
+    double limit_;
     std::vector<double> last_;
 };
 
@@ -74,17 +88,22 @@ End profile_end(LawProblem const& problem, LawFit const& fit, std::size_t parame
         double const at = centre + direction * distance;
         return logarithmic ? std::exp(at) : at;
     };
-    HeldMinimum minimum(problem, fit, parameter);
+    HeldMinimum minimum(problem, fit, parameter, limit);
     double inside = 0;
     double outside = std::min(std::max(spread, 1e-6), most);
-    while (minimum(place(outside)) <= limit) {
+    for (;;) {
+        auto const within = minimum.within(place(outside));
+        if (!within) return {place(outside), true};
+        if (!*within) break;
         inside = outside;
         if (outside >= most) return {place(most), true};
         outside = std::min(2 * outside, most);
     }
     for (int step = 0; step < 30 && outside - inside > 1e-5 * outside; ++step) {
         double const middle = (inside + outside) / 2;
-        (minimum(place(middle)) <= limit ? inside : outside) = middle;
+        auto const within = minimum.within(place(middle));
+        if (!within) return {place(outside), true};
+        (*within ? inside : outside) = middle;
     }
     return {place((inside + outside) / 2), false};
 }

@@ -10,7 +10,8 @@ namespace sextant {
 struct ProfileInterval {
     double low = 0;
     double high = 0;
-    bool open_below = false;  ///< no lower end within 12 natural logarithms (or 12 spreads): not identified
+    /// No lower end within 12 natural logarithms (or 12 spreads), or no minimum to be found that would tell one.
+    bool open_below = false;
     bool open_above = false;
 };
 

@@ -41,12 +41,14 @@ LawQuantity worth_of(double epochs) {
 
 void add_intervals(LawStudy& study, bool with_profile) {
     LawForm const& form = *study.problem.form;
+    std::vector<std::vector<double>> const resamples =
+        study.bootstrap.enough() ? study.bootstrap.values : std::vector<std::vector<double>>();
     for (std::size_t k = 0; k < form.parameters.size(); ++k) {
         ParameterInterval p{.name = form.parameters[k].name, .value = study.fit.values[k]};
         p.fitted = !study.problem.fixed[k] && study.problem.equals[k] == k;
         if (!study.problem.fixed[k]) {
             std::vector<double> values;
-            for (auto const& resample : study.bootstrap.values)
+            for (auto const& resample : resamples)
                 values.push_back(resample[k]);
             add_interval(p, std::move(values));
         }
@@ -57,7 +59,7 @@ void add_intervals(LawStudy& study, bool with_profile) {
     for (LawQuantity const& quantity : law_quantities(study.problem, study.flops)) {
         ParameterInterval q{.name = quantity.name, .value = quantity.value(study.fit.values)};
         std::vector<double> values;
-        for (auto const& resample : study.bootstrap.values)
+        for (auto const& resample : resamples)
             values.push_back(quantity.value(resample));
         add_interval(q, std::move(values));
         study.quantities.push_back(std::move(q));

@@ -66,30 +66,18 @@ void warn_of_parameters(LawStudy const& study, Warnings& out) {
 }
 
 void warn_of_design(LawStudy const& study, Warnings& out) {
-    LawForm const& form = *study.problem.form;
-    if (form.inputs.size() < 2 || std::string_view(form.inputs[1]) != "tokens") return;
-    std::vector<double> const& n = study.problem.inputs.columns[0];
-    std::vector<double> const& d = study.problem.inputs.columns[1];
-    double mean_n = 0;
-    double mean_d = 0;
-    for (std::size_t i = 0; i < n.size(); ++i) {
-        mean_n += n[i] / static_cast<double>(n.size());
-        mean_d += d[i] / static_cast<double>(n.size());
-    }
-    double nn = 0;
-    double dd = 0;
-    double nd = 0;
-    for (std::size_t i = 0; i < n.size(); ++i) {
-        nn += (n[i] - mean_n) * (n[i] - mean_n);
-        dd += (d[i] - mean_d) * (d[i] - mean_d);
-        nd += (n[i] - mean_n) * (d[i] - mean_d);
-    }
-    double const correlation = nd / std::sqrt(nn * dd);
-    if (correlation > together)
+    auto const design = size_token_design(study.problem);
+    if (!design || std::abs(design->correlation) <= together) return;
+    if (design->correlation > 0)
         out.push_back(
-            fmt::format("parameters and tokens move together (correlation {:.4f}), so alpha and beta cannot be told "
-                        "apart: --tie beta=alpha",
-                        correlation));
+            fmt::format("parameters and tokens move together (correlation {:.4f}): how a budget divides between them "
+                        "rests on little (vary D at the same N, or fit the loss alone with --law compute)",
+                        design->correlation));
+    else
+        out.push_back(
+            fmt::format("parameters and tokens move against each other (correlation {:.4f}), so the rows are of about "
+                        "one compute level: how the optimum grows with compute rests on little (add rows of another)",
+                        design->correlation));
 }
 
 void warn_of_basins(LawStudy const& study, Warnings& out) {
@@ -100,10 +88,20 @@ void warn_of_basins(LawStudy const& study, Warnings& out) {
     for (LawBasin const& other : fit.others)
         out.push_back(fmt::format("another minimum is {:.2g} % higher, at quite different parameters (see basins)",
                                   100 * (other.objective / fit.objective - 1)));
-    if (study.bootstrap.failed > 0)
-        out.push_back(fmt::format("{} of {} resamples had no solution and are not in the intervals",
-                                  study.bootstrap.failed,
-                                  study.bootstrap.failed + static_cast<int>(study.bootstrap.values.size())));
+}
+
+void warn_of_resamples(LawStudy const& study, Warnings& out) {
+    Bootstrap const& bootstrap = study.bootstrap;
+    auto const add = [&](int count, char const* what) {
+        if (count > 0) out.push_back(fmt::format("{} of {} resamples {}", count, bootstrap.drawn(), what));
+    };
+    add(bootstrap.failed, "had no solution and are not in the intervals");
+    add(bootstrap.too_few, "drew fewer different rows than there are parameters and are not in the intervals");
+    if (!bootstrap.enough())
+        out.push_back(
+            "more than a fifth of the resamples are lost, so there are no bootstrap intervals: what is left of few "
+            "rows "
+            "holds nearly all of them (more rows, or --fix NAME=VALUE)");
 }
 
 /// The choice of objective is a choice of answer.
@@ -138,6 +136,7 @@ std::vector<std::string> law_warnings(LawStudy const& study) {
     warn_of_parameters(study, out);
     warn_of_design(study, out);
     warn_of_basins(study, out);
+    warn_of_resamples(study, out);
     warn_of_objectives(study, out);
     warn_of_extrapolation(study, out);
     return out;

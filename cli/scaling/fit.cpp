@@ -173,6 +173,8 @@ int run(ScalingFitRequest const& request, CommandContext& context) {
     }
     if (std::string const problem = report.study ? rising_exponent(report) : std::string(); !problem.empty()) {
         context.err << problem;
+        for (std::string const& warning : report.warnings)
+            context.err << "  " << warning << "\n";
         return exit_code::answer_is_no;
     }
     if (!request.plot.empty()) write_text_file(request.plot, scaling_fit_svg(report));

@@ -59,7 +59,7 @@ struct ScalingFitReport {
     std::vector<std::vector<double>> resamples;
     std::optional<LawStudy> study;
     std::optional<IsoflopFit> isoflop;
-    std::optional<PowerLaw> surface_size;  ///< the same parabolas over the losses of a fitted surface: their bias
+    std::optional<PowerLaw> surface_size;  ///< the same construction over the losses of a fitted surface: its bias
     double surface_exponent = 0;           ///< what that surface has
     std::optional<EnvelopeFit> envelope;
     std::optional<std::pair<PowerLaw, PowerLaw>> allocation;  ///< N* and D* over C, through optima that were given
@@ -81,7 +81,7 @@ ScalingFitReport fit_scaling_law(ScalingFitRequest const& request, std::atomic<b
                                  std::function<void(std::string const&)> const& told = {});
 
 /// Fits of one curve through a table of rows (`isoflop`, `envelope`, `allocation`, `critical-batch`, `lr-batch`), with
-/// intervals from rows drawn within their level. @throws InputError.
+/// intervals from rows drawn within their level (`envelope`: from whole training curves). @throws InputError.
 void fit_isoflop_law(ScalingFitRequest const& request, ScalingFitReport& report);
 void fit_envelope_law(ScalingFitRequest const& request, ScalingFitReport& report);
 void fit_allocation_law(ScalingFitRequest const& request, ScalingFitReport& report);

@@ -2,12 +2,15 @@
 #include "cli/scaling/fit.hpp"
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
+#include "core/random_stream.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace sextant::cli {
 namespace {
@@ -15,28 +18,36 @@ namespace {
 /// Parameters of a fit to some of the rows.
 using RowFit = std::function<std::vector<double>(std::vector<std::size_t> const& rows)>;
 
-/// The fit to all rows, and to rows drawn within their strata; a draw that cannot be fitted is left out.
+/// Positions of one draw.
+using RowDraw = std::function<std::vector<std::size_t>(RandomStream random)>;
+
+/// Rows drawn within their strata.
+RowDraw within(std::vector<std::size_t> strata) {
+    return [strata = std::move(strata)](RandomStream random) { return stratified_draw(strata, random); };
+}
+
+/// The fit to all rows, and to draws of them; a draw that cannot be fitted is left out.
 void with_intervals(ScalingFitRequest const& request, ScalingFitReport& report, std::vector<std::string> const& names,
-                    std::vector<std::size_t> const& strata, std::vector<double> const& values, RowFit const& fit) {
+                    RowDraw const& draw, std::vector<double> const& values, RowFit const& fit) {
     std::vector<std::vector<double>> draws(static_cast<std::size_t>(request.resamples));
     parallel_for(request.resamples, request.threads, [&](std::int64_t i) {
         try {
             draws[static_cast<std::size_t>(i)] =
-                fit(stratified_draw(strata, resample_stream(request.seed, static_cast<std::uint64_t>(i))));
+                fit(draw(resample_stream(request.seed, static_cast<std::uint64_t>(i))));
         } catch (InputError const&) {  // too few levels in this draw
         }
     });
-    std::erase_if(draws, [](auto const& draw) { return draw.empty(); });
+    std::erase_if(draws, [](auto const& values_of_draw) { return values_of_draw.empty(); });
     for (std::size_t k = 0; k < names.size(); ++k) {
         ParameterInterval p{.name = names[k], .value = values[k]};
         std::vector<double> column;
-        for (auto const& draw : draws)
-            column.push_back(draw[k]);
+        for (auto const& drawn : draws)
+            column.push_back(drawn[k]);
         add_interval(p, std::move(column));
         report.parameters.push_back(std::move(p));
     }
     report.resamples = std::move(draws);
-    report.rows_used = strata.size();
+    report.rows_used = report.table.rows();
 }
 
 template <class Row>
@@ -67,9 +78,9 @@ IsoflopOptions isoflop_options(ScalingFitRequest const& request) {
     return options;
 }
 
-/// What approach 2 would find if a fitted surface were the truth: the same sizes and budgets, losses without noise.
+/// What a construction would find if a fitted surface were the truth: the same sizes and budgets, losses without noise.
 void estimate_bias(ScalingFitRequest const& request, ScalingFitReport& report, std::vector<IsoflopRow> rows,
-                   IsoflopOptions const& options) {
+                   std::function<PowerLaw(std::vector<IsoflopRow> const&)> const& size_law) {
     LawProblem problem =
         law_problem(find_law_form("chinchilla", "--law"), fit_objective_from(request.objective, "--objective"));
     for (IsoflopRow const& row : rows) {
@@ -83,7 +94,7 @@ void estimate_bias(ScalingFitRequest const& request, ScalingFitReport& report, s
         if (!surface.converged || !(surface.values[3] > 0 && surface.values[4] > 0)) return;
         for (IsoflopRow& row : rows)
             row.loss = law_value(*problem.form, surface.values, std::vector<double>{row.parameters, row.tokens});
-        report.surface_size = fit_isoflop(rows, options, request.data).size;
+        report.surface_size = size_law(rows);
         report.surface_exponent = surface.values[4] / (surface.values[3] + surface.values[4]);
     } catch (InputError const&) {  // no surface through these rows
     }
@@ -110,8 +121,8 @@ void fit_isoflop_law(ScalingFitRequest const& request, ScalingFitReport& report)
                 strata.push_back(b);
                 break;
             }
-    with_intervals(request, report, allocation_names, strata, parameters_of(report.isoflop->size, report.isoflop->data),
-                   [&](auto const& positions) {
+    with_intervals(request, report, allocation_names, within(strata),
+                   parameters_of(report.isoflop->size, report.isoflop->data), [&](auto const& positions) {
                        IsoflopFit const fit = fit_isoflop(picked(used, positions), options, request.data);
                        return parameters_of(fit.size, fit.data);
                    });
@@ -129,7 +140,9 @@ void fit_isoflop_law(ScalingFitRequest const& request, ScalingFitReport& report)
                     options.window ? fmt::format("those within {:g} decades of the lowest count", *options.window)
                                    : "all of them count",
                     request.parabola_of == "loss" ? "loss" : "logarithm of the loss"));
-    if (!request.quick) estimate_bias(request, report, used, options);
+    if (!request.quick)
+        estimate_bias(request, report, used,
+                      [&](auto const& exact) { return fit_isoflop(exact, options, request.data).size; });
 }
 
 void fit_envelope_law(ScalingFitRequest const& request, ScalingFitReport& report) {
@@ -141,9 +154,19 @@ void fit_envelope_law(ScalingFitRequest const& request, ScalingFitReport& report
     EnvelopeOptions const options{.levels = request.levels, .size_tolerance = request.size_tolerance};
     std::vector<IsoflopRow> const rows = isoflop_rows(report.table);
     report.envelope = fit_envelope(rows, options, request.data);
-    // One stratum: a model may be left out of a draw, rows of it may be missing in another.
-    with_intervals(request, report, allocation_names, std::vector<std::size_t>(rows.size(), 0),
-                   parameters_of(report.envelope->size, report.envelope->data), [&](auto const& positions) {
+    // Whole curves: the rows of one run share its luck, and which sizes there are moves the exponent as well.
+    std::vector<std::vector<std::size_t>> const curves = training_curves(rows, options.size_tolerance);
+    auto const draw = [&curves](RandomStream random) {
+        std::vector<std::size_t> positions;
+        for (std::size_t i = 0; i < curves.size(); ++i) {
+            auto const& curve =
+                curves[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(curves.size())))];
+            positions.insert(positions.end(), curve.begin(), curve.end());
+        }
+        return positions;
+    };
+    with_intervals(request, report, allocation_names, draw, parameters_of(report.envelope->size, report.envelope->data),
+                   [&](auto const& positions) {
                        EnvelopeFit const fit = fit_envelope(picked(rows, positions), options, request.data);
                        return parameters_of(fit.size, fit.data);
                    });
@@ -152,6 +175,9 @@ void fit_envelope_law(ScalingFitRequest const& request, ScalingFitReport& report
             fmt::format("{} models make the envelope: the exponent rests on few sizes", report.envelope->on_envelope));
     report.assumptions.emplace_back(
         "every row is a finished or constant-rate run: points from the middle of a decay do not belong here");
+    if (!request.quick)
+        estimate_bias(request, report, rows,
+                      [&](auto const& exact) { return fit_envelope(exact, options, request.data).size; });
 }
 
 void fit_allocation_law(ScalingFitRequest const& request, ScalingFitReport& report) {
@@ -170,7 +196,7 @@ void fit_allocation_law(ScalingFitRequest const& request, ScalingFitReport& repo
                              picked(weights, positions), request.data.c_str());
     };
     report.allocation = {law("parameters", all), law("tokens", all)};
-    with_intervals(request, report, allocation_names, std::vector<std::size_t>(table.rows(), 0),
+    with_intervals(request, report, allocation_names, within(std::vector<std::size_t>(table.rows(), 0)),
                    parameters_of(report.allocation->first, report.allocation->second), [&](auto const& positions) {
                        return parameters_of(law("parameters", positions), law("tokens", positions));
                    });
@@ -202,7 +228,7 @@ void fit_critical_batch_law(ScalingFitRequest const& request, ScalingFitReport& 
     };
     report.batch = fit_critical_batch(rows, options, request.data);
     with_intervals(request, report, {"batch_coef", "batch_exponent", "noise_scale_coef", "noise_scale_exponent"},
-                   strata, values(*report.batch), [&](auto const& positions) {
+                   within(strata), values(*report.batch), [&](auto const& positions) {
                        return values(fit_critical_batch(picked(rows, positions), options, request.data));
                    });
     report.assumptions.push_back(
@@ -241,7 +267,7 @@ void fit_lr_batch_law(ScalingFitRequest const& request, ScalingFitReport& report
     report.tuning = fit_tuning_laws(rows, request.flat, request.data);
     with_intervals(request, report,
                    {"lr_coef", "lr_N", "lr_D", "batch_coef", "batch_D", "lr_C_coef", "lr_C", "batch_C_coef", "batch_C"},
-                   strata, values(*report.tuning), [&](auto const& positions) {
+                   within(strata), values(*report.tuning), [&](auto const& positions) {
                        return values(fit_tuning_laws(picked(rows, positions), request.flat, request.data));
                    });
     if (report.tuning->edges > 0)

@@ -85,10 +85,11 @@ void add_curves(Json& out, ScalingFitReport const& r) {
                                        {"dropped", v.dropped.empty() ? Json(nullptr) : Json(v.dropped)}});
         out["quantities"]["N_r2"] = {{"value", r.isoflop->size.r2}};
         out["quantities"]["D_r2"] = {{"value", r.isoflop->data.r2}};
-        if (r.surface_size) {
-            out["quantities"]["surface_parabola_exponent"] = {{"value", r.surface_size->exponent}};
-            out["quantities"]["surface_exponent"] = {{"value", r.surface_exponent}};
-        }
+    }
+    if (r.surface_size) {
+        char const* const found = r.isoflop ? "surface_parabola_exponent" : "surface_envelope_exponent";
+        out["quantities"][found] = {{"value", r.surface_size->exponent}};
+        out["quantities"]["surface_exponent"] = {{"value", r.surface_exponent}};
     }
     if (r.allocation) {
         out["quantities"]["N_r2"] = {{"value", r.allocation->first.r2}};

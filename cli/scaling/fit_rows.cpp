@@ -1,5 +1,6 @@
 #include "cli/options/number_text.hpp"
 #include "cli/scaling/fit.hpp"
+#include "cli/scaling/run_columns.hpp"
 #include "core/error.hpp"
 #include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
@@ -19,7 +20,6 @@ namespace {
 constexpr std::string_view curve_laws[] = {"isoflop", "envelope", "allocation", "critical-batch", "lr-batch"};
 
 constexpr double long_work = 1e7;  // rows times resamples: several seconds
-constexpr double counting_spread = 0.05;
 constexpr double most_fixed = 1e40;
 
 /// Parts that a law reads, the output last.
@@ -60,7 +60,10 @@ void check_given(ScalingFitRequest const& request, std::vector<std::string> cons
     if (!of_form && request.law != "allocation" && request.columns.count("weight") != 0)
         throw InputError("--weight: the law '{}' takes no weights", request.law);
     if (!of_form && !request.group.empty())
-        throw InputError("--bootstrap-by: the law '{}' draws rows within its levels already", request.law);
+        throw InputError("--bootstrap-by: the law '{}' draws {} already", request.law,
+                         request.law == "envelope"     ? "whole training curves"
+                         : request.law == "allocation" ? "optima, each of a row"
+                                                       : "rows within its levels");
     if (!of_form && (!request.fixed.empty() || !request.tied.empty()))
         throw InputError("{}: the law '{}' is not fitted parameter by parameter",
                          request.fixed.empty() ? "--tie" : "--fix", request.law);
@@ -94,50 +97,6 @@ LossColumns columns_for(ScalingFitRequest const& request, CsvTable const& csv) {
         if (!derived) need(part, of_runs && part != "loss" ? ", or give two of --n, --d and --flops" : "");
     }
     return out;
-}
-
-/// Adds what follows from C = 6 N D.
-void derive(LossTable& table, std::vector<std::string>& assumptions) {
-    constexpr double rule = training_flops_per_parameter_token;
-    auto const make = [&](char const* part, auto value, char const* text) {
-        std::vector<double>& column = table.columns[part];
-        for (std::size_t i = 0; i < table.rows(); ++i)
-            column.push_back(value(i));
-        assumptions.emplace_back(text);
-    };
-    bool const n = table.has("parameters");
-    bool const d = table.has("tokens");
-    bool const c = table.has("flops");
-    auto const& columns = table.columns;
-    if (n && c && !d)
-        make(
-            "tokens", [&](std::size_t i) { return columns.at("flops")[i] / (rule * columns.at("parameters")[i]); },
-            "tokens are C / (6 N)");
-    else if (d && c && !n)
-        make(
-            "parameters", [&](std::size_t i) { return columns.at("flops")[i] / (rule * columns.at("tokens")[i]); },
-            "parameters are C / (6 D)");
-    else if (n && d && !c)
-        make(
-            "flops", [&](std::size_t i) { return rule * columns.at("parameters")[i] * columns.at("tokens")[i]; },
-            "compute is 6 N D");
-}
-
-/// N, D and C that do not belong together: embeddings counted in one and not in the other, attention in C, or a mix.
-void warn_of_counting(LossTable const& table, std::vector<std::string>& warnings) {
-    if (!table.has("parameters") || !table.has("tokens") || !table.has("flops")) return;
-    std::vector<double> ratio;
-    for (std::size_t i = 0; i < table.rows(); ++i)
-        ratio.push_back(table.column("flops")[i] / (table.column("parameters")[i] * table.column("tokens")[i]));
-    auto const [low, high] = std::minmax_element(ratio.begin(), ratio.end());
-    if (*high > *low * (1 + 2 * counting_spread))
-        warnings.push_back(
-            fmt::format("mixed counting rules: C / (N D) runs from {:.3g} to {:.3g} over the rows (6 is the "
-                        "usual rule; attention or embeddings are in some)",
-                        *low, *high));
-    else if (std::abs(*low / training_flops_per_parameter_token - 1) > counting_spread)
-        warnings.push_back(
-            fmt::format("C / (N D) is {:.3g} in the rows, not 6: N or C is counted by another rule", *low));
 }
 
 std::size_t parameter_named(LawForm const& form, std::string const& name, std::string const& where) {
@@ -272,7 +231,7 @@ void fit_form(ScalingFitRequest const& request, ScalingFitReport& report, std::a
     report.study = study_law(std::move(problem), options, request.data);
     report.parameters = report.study->parameters;
     report.quantities = report.study->quantities;
-    report.resamples = report.study->bootstrap.values;
+    if (report.study->bootstrap.enough()) report.resamples = report.study->bootstrap.values;
     report.rows_used = report.table.rows();
     report.warnings.insert(report.warnings.end(), report.study->warnings.begin(), report.study->warnings.end());
 }
@@ -314,10 +273,17 @@ ScalingFitReport fit_scaling_law(ScalingFitRequest const& request, std::atomic<b
     report.columns = columns_for(request, csv);
     report.table = loss_table(csv, report.columns, texts, conditions);
     std::vector<std::string> const parts = parts_of(request.law);
-    bool const of_runs = std::find(parts.begin(), parts.end(), "tokens") != parts.end() ||
-                         std::find(parts.begin(), parts.end(), "flops") != parts.end();
-    if (of_runs) derive(report.table, report.assumptions);
-    if (of_runs && request.law != "lr-batch") warn_of_counting(report.table, report.warnings);
+    // Batches over sizes keep the unit of the sizes: its parameters are those of the rows.
+    if (request.law != "critical-batch") scale_columns(report.table, report.columns, report.assumptions);
+    if (is_one_of(parts, "tokens") || is_one_of(parts, "flops")) {
+        derive_runs(report.table, report.assumptions);
+        warn_of_units(report.table, report.warnings);
+        if (request.law != "lr-batch") {
+            warn_of_counting(report.table, report.warnings);
+            if (report.columns.count("flops") == 0)
+                check_unread_flops(csv, report.columns, conditions, report.warnings);
+        }
+    }
     if (!report.table.missing.empty())
         report.warnings.push_back(fmt::format("{} row{} without a value left out, the first: {}",
                                               report.table.missing.size(), report.table.missing.size() == 1 ? "" : "s",

@@ -179,14 +179,15 @@ std::string isoflop_text(ScalingFitReport const& r) {
         table.add_row({power_text(v.flops), fmt::format("{}", v.rows), v.dropped.empty() ? number(v.parameters) : "-",
                        v.dropped.empty() ? number(v.tokens) : "-", v.dropped.empty() ? number(v.loss) : "-",
                        v.dropped});
-    std::string out = "\n" + table.text();
-    out += fmt::format("\nR2 of ln N* over ln C: {:.5f}\n", r.isoflop->size.r2);
-    if (r.surface_size)
-        out += wrapped(
-            fmt::format("Bias: the same parabolas over a Chinchilla surface fitted to these rows find {:.4f} where "
-                        "the surface has {:.4f}.",
-                        r.surface_size->exponent, r.surface_exponent));
-    return out;
+    return "\n" + table.text() + fmt::format("\nR2 of ln N* over ln C: {:.5f}\n", r.isoflop->size.r2);
+}
+
+std::string bias_text(ScalingFitReport const& r) {
+    return wrapped(
+        fmt::format("Bias: the same {} over a Chinchilla surface fitted to these rows {} {:.4f} where the "
+                    "surface has {:.4f}.",
+                    r.isoflop ? "parabolas" : "envelope", r.isoflop ? "find" : "finds", r.surface_size->exponent,
+                    r.surface_exponent));
 }
 
 std::string batch_text(CriticalBatchFit const& fit) {
@@ -238,6 +239,7 @@ std::string scaling_fit_text(ScalingFitReport const& r) {
     if (r.envelope)
         out += fmt::format("\n{} training curves, {} of them lowest somewhere, {} levels of compute\n",
                            r.envelope->models, r.envelope->on_envelope, r.envelope->points.size());
+    if (r.surface_size) out += bias_text(r);
     if (r.batch) out += batch_text(*r.batch);
     if (r.tuning)
         out += fmt::format("\n{} different (N, D), {} runs near their optimum\n", r.tuning->cells, r.tuning->rows);

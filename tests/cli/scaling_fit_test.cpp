@@ -190,6 +190,75 @@ TEST_CASE("scaling fit: rows without a value are named, counting rules that do n
     CHECK_THAT(warned.out + warned.err, contains("mixed counting rules: C / (N D) runs from 6 to 12.6"));
 }
 
+TEST_CASE("scaling fit: sizes and tokens are in the unit that their column names, and odd ratios are warned of") {
+    ScratchFolder const scratch("scaling_units");
+    auto const rows = [](char const* header, double n_unit, double d_unit) {
+        std::string text = std::string(header) + "\n";
+        for (int i = 0; i < 6; ++i)
+            for (int k = 0; k < 6; ++k) {
+                double const n = 3e7 * std::pow(3, i), d = 1e9 * std::pow(3, k);
+                text += fmt::format("{},{},{}\n", n / n_unit, d / d_unit,
+                                    1.8 + 400 * std::pow(n, -0.34) + 2000 * std::pow(d, -0.37));
+            }
+        return text;
+    };
+    Arguments const quick{"--quick", "--bootstrap", "0"};
+    Json const plain = report("chinchilla", scratch.file("a.csv", rows("params,tokens,loss", 1, 1)), quick);
+    Json const named =
+        report("chinchilla", scratch.file("b.csv", rows("model_params_millions,tokens_billions,loss", 1e6, 1e9)),
+               {"--quick", "--bootstrap", "0", "--d", "tokens_billions"});
+    for (char const* name : {"A", "B", "E", "alpha", "beta"})
+        CHECK(named["parameters"][name].get<double>() == Approx(plain["parameters"][name].get<double>()).epsilon(1e-6));
+    CHECK(named["ranges"] == plain["ranges"]);
+    CHECK_THAT(named["assumptions"].dump(), contains("model_params_millions is in millions"));
+    CHECK_THAT(plain["warnings"].dump(), !contains("tokens per parameter"));
+    Json const odd = report("chinchilla", scratch.file("c.csv", rows("params,tokens,loss", 1, 1e9)), quick);
+    CHECK_THAT(odd["warnings"].dump(),
+               contains("tokens per parameter: one of the two columns is probably in millions"));
+}
+
+TEST_CASE("scaling fit: a compute column that the law does not read is checked, one that is no compute is left alone") {
+    ScratchFolder const scratch("scaling_unread");
+    std::string three = "params,tokens,flops,loss\n", words = "params,tokens,budget,loss\n";
+    for (int i = 0; i < 6; ++i)
+        for (int k = 0; k < 6; ++k) {
+            double const n = 3e7 * std::pow(3, i), d = 1e9 * std::pow(3, k);
+            double const loss = 1.8 + 400 * std::pow(n, -0.34) + 2000 * std::pow(d, -0.37);
+            three += fmt::format("{},{},{},{}\n", n, d, 3 * n * d, loss);
+            words += fmt::format("{},{},small,{}\n", n, d, loss);
+        }
+    Arguments const quick{"--quick", "--bootstrap", "0"};
+    CHECK_THAT(report("chinchilla", scratch.file("three.csv", three), quick)["warnings"].dump(),
+               contains("C / (N D) is 3 in the rows"));
+    CHECK_THAT(report("chinchilla", scratch.file("words.csv", words), quick)["warnings"].dump(),
+               !contains("C / (N D)"));
+}
+
+TEST_CASE("scaling fit envelope: whole curves are drawn, so the interval holds the truth, and its bias is shown") {
+    // Nine sizes, each run with luck of its own (0.2 %).
+    std::string text = "params,tokens,loss\n";
+    double const luck[] = {0.3, -1.1, 0.8, -0.2, 1.4, -0.7, 0.1, -1.3, 0.6};
+    for (int i = 0; i < 9; ++i)
+        for (int k = 0; k < 30; ++k) {
+            double const n = 3e7 * std::pow(2, i), d = n * 0.5 * std::pow(10, 0.11 * k);
+            double const loss = 1.69 + 406.4 * std::pow(n, -0.34) + 410.7 * std::pow(d, -0.28);
+            text += fmt::format("{},{},{}\n", n, d, loss * std::exp(0.002 * luck[i]));
+        }
+    ScratchFolder const scratch("scaling_curves");
+    std::string const file = scratch.file("runs.csv", text);
+    Json const j = report("envelope", file, {"--bootstrap", "300"});
+    double const truth = 0.28 / (0.34 + 0.28);
+    Json const interval = j["intervals"]["N_exponent"];
+    CHECK(interval["low_80"].get<double>() < truth);
+    CHECK(interval["high_80"].get<double>() > truth);
+    CHECK(interval["high_80"].get<double>() - interval["low_80"].get<double>() < 0.2);
+    CHECK(j["quantities"]["surface_exponent"]["value"].get<double>() == Approx(truth).epsilon(0.05));
+    CHECK(j["quantities"]["surface_envelope_exponent"]["value"].get<double>() == Approx(truth).epsilon(0.1));
+    RunResult const refused = run_sextant(fit("envelope", file, {"--bootstrap-by", "params"}));
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, contains("draws whole training curves already"));
+}
+
 TEST_CASE("scaling fit: wrong questions are refused in one line that says what to do") {
     ScratchFolder const scratch("scaling_bad");
     std::string const runs = data("chinchilla_digitised.csv");

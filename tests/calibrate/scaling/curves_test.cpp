@@ -4,6 +4,7 @@
 #include "cost_models/scaling/chinchilla_law.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace sextant;
@@ -75,6 +76,18 @@ TEST_CASE("envelope: curves of a law give its exponent, and levels won by the la
     for (IsoflopRow const& point : fit.points)
         CHECK(point.parameters < largest);
     CHECK_THROWS_WITH(fit_envelope({rows[0], rows[1]}, {}, "t"), contains("model sizes with two rows"));
+    // A row belongs to one curve, and a curve to one size, whatever the order of the rows.
+    std::reverse(rows.begin(), rows.end());
+    std::size_t held = 0;
+    double size = 0;
+    for (auto const& curve : training_curves(rows, 1e-3)) {
+        held += curve.size();
+        CHECK(rows[curve.front()].parameters > size);
+        size = rows[curve.front()].parameters;
+        for (std::size_t const i : curve)
+            CHECK(rows[i].parameters == size);
+    }
+    CHECK(held == rows.size());
 }
 
 TEST_CASE("critical batch: exact rows give the batch at the overhead") {

@@ -140,16 +140,49 @@ TEST_CASE("a study shows what the objective, single rows and the largest runs do
     CHECK(mentions(study.warnings, "the choice of objective alone moves tokens_per_parameter from 10.4 to 18.3"));
 }
 
-TEST_CASE("law_warnings: runs along one ratio cannot tell the exponents apart, and a law far away is far away") {
+/// The losses of the truth at tokens that `tokens` gives the i-th size, with a wobble.
+LawProblem along(double (*tokens)(double size, std::size_t i), double wobble = 1e-3) {
     std::mt19937_64 random(fixtures::seeded(2));
     LawProblem problem = synthetic(6, 0.003, random);
-    problem.inputs.columns[1] = problem.inputs.columns[0];
     for (std::size_t i = 0; i < problem.rows(); ++i) {
-        problem.inputs.columns[1][i] += std::log(20) + 1e-3 * static_cast<double>(i % 5);
-        problem.measured[i] = loss_of({truth[0], truth[1], truth[2], truth[3], truth[4]},
-                                      std::exp(problem.inputs.columns[0][i]), std::exp(problem.inputs.columns[1][i])) *
-                              (1 + 1e-3 * static_cast<double>(i % 7));
+        double const size = std::exp(problem.inputs.columns[0][i]);
+        double const seen = tokens(size, i);
+        problem.inputs.columns[1][i] = std::log(seen);
+        problem.measured[i] = loss_of({truth[0], truth[1], truth[2], truth[3], truth[4]}, size, seen) *
+                              (1 + wobble * static_cast<double>(i % 7));
     }
+    return problem;
+}
+
+TEST_CASE("runs along one ratio are refused: no law over N and D can be told from them, nor by a tie") {
+    for (char const* law : {"chinchilla", "overtraining"}) {
+        LawProblem ladder = along([](double size, std::size_t i) { return (20 + static_cast<double>(i % 3)) * size; });
+        LawProblem problem = law_problem(find_law_form(law, "test"), ladder.objective);
+        problem.inputs = ladder.inputs;
+        problem.measured = ladder.measured;
+        CHECK_THROWS_WITH(fitted(problem), contains("median D/N 21") && contains("--law compute"));
+    }
+    LawProblem ladder = along([](double size, std::size_t) { return 20 * size; });
+    ladder.equals[4] = 3;
+    CHECK_THROWS_WITH(fitted(ladder), contains("tokens follow from parameters"));
+    ladder = along([](double size, std::size_t) { return 500 * std::sqrt(size * 1e9); });
+    CHECK_THROWS_WITH(fitted(ladder), contains("tokens follow from parameters"));
+    // With one of the terms held the rows tell the other.
+    ladder = along([](double size, std::size_t) { return 20 * size; }, 0);
+    ladder.fixed[0] = truth[0];
+    ladder.fixed[3] = truth[3];
+    LawFit const held = fitted(ladder);
+    CHECK(held.values[4] == Approx(truth[4]).epsilon(1e-3));
+    // A ladder that varies D at the same N gives back the law.
+    LawProblem const varied =
+        along([](double size, std::size_t i) { return 20 * size * std::pow(2, static_cast<double>(i % 3) - 1); }, 0);
+    LawFit const fit = fitted(varied);
+    for (std::size_t k = 0; k < 5; ++k)
+        CHECK(fit.values[k] == Approx(truth[k]).epsilon(1e-3));
+}
+
+TEST_CASE("law_warnings: N and D that move together or against each other, and a law far away is far away") {
+    LawProblem problem = along([](double size, std::size_t i) { return (20 + 2 * static_cast<double>(i % 6)) * size; });
     LawStudyOptions options;
     options.bootstrap.resamples = 0;
     options.diagnostics = false;
@@ -158,6 +191,55 @@ TEST_CASE("law_warnings: runs along one ratio cannot tell the exponents apart, a
     LawStudy const study = study_law(problem, options, "test");
     CHECK(mentions(study.warnings, "move together"));
     CHECK(mentions(study.warnings, "times the largest run"));
+    LawStudy const slice =
+        study_law(along([](double size, std::size_t) { return 1e20 / (6 * size); }), options, "test");
+    CHECK(mentions(slice.warnings, "one compute level"));
+}
+
+TEST_CASE("profile: an end that no refit tells is open, not the estimate") {
+    // One compute level: the exponents of N and D can hardly be told apart.
+    std::mt19937_64 random(fixtures::seeded(7));
+    std::normal_distribution<double> normal;
+    for (int table = 0; table < 4; ++table) {
+        LawProblem problem = law_problem(find_law_form("chinchilla", "test"), fit_objective_from("huber:1e-3", "test"));
+        for (int i = 0; i < 12; ++i) {
+            double const n = 2.9e8 * std::pow(100, i / 11.0), d = 1e20 / (6 * n);
+            problem.inputs.columns[0].push_back(std::log(n));
+            problem.inputs.columns[1].push_back(std::log(d));
+            problem.measured.push_back(law_value(*problem.form, truth, std::vector<double>{n, d}) *
+                                       std::exp(0.003 * normal(random)));
+        }
+        problem.inputs.rows = problem.measured.size();
+        LawFit const fit = fitted(problem);
+        for (std::size_t k = 0; k < 5; ++k) {
+            CAPTURE(table, k, fit.values[k]);
+            ProfileInterval const p = profile_interval(problem, fit, k, 0.95);
+            CHECK((p.open_below || p.low < fit.values[k] * (1 - 1e-4)));
+            CHECK((p.open_above || p.high > fit.values[k] * (1 + 1e-4)));
+        }
+    }
+}
+
+TEST_CASE("bootstrap: few rows have no intervals where resamples are lost, and the report says why") {
+    std::mt19937_64 random(fixtures::seeded(3));
+    LawProblem problem = synthetic(3, 0.003, random);
+    LawStudyOptions options;
+    options.bootstrap = {.resamples = 200, .seed = 1, .threads = 1};
+    options.diagnostics = false;
+    options.profile = false;
+    LawStudy const nine = study_law(problem, options, "test");
+    CHECK(nine.bootstrap.enough());
+    CHECK(nine.parameters[0].at_80.has_value());
+    std::vector<int> const kept{1, 1, 0, 1, 1, 0, 1, 0, 1};
+    LawStudy const six = study_law(resampled(problem, kept), options, "test");
+    // At least five of six different rows come in a quarter of the draws.
+    CHECK(six.bootstrap.drawn() == 200);
+    CHECK(six.bootstrap.too_few > 120);
+    CHECK_FALSE(six.bootstrap.enough());
+    for (ParameterInterval const& p : six.parameters)
+        CHECK_FALSE(p.at_80.has_value());
+    CHECK(mentions(six.warnings, "drew fewer different rows than there are parameters"));
+    CHECK(mentions(six.warnings, "no bootstrap intervals"));
 }
 
 TEST_CASE("law_warnings: other minima are said with how much higher they are, resamples that failed with all of them") {
