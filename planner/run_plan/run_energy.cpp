@@ -4,17 +4,31 @@
 
 namespace sextant {
 
-double busy_share(StepEstimate const& estimate) {
+double mean_stage_work(PipelineCost const& pipeline, std::int64_t slowest_stage) {
+    Seconds sum;
+    Seconds slowest;
+    double ranks = 0;
+    for (StageCost const& stage : pipeline.stages) {
+        Seconds const work = stage.forward.compute() + stage.backward.compute() + stage.rerun.total();
+        auto const count = static_cast<double>(stage.count);
+        sum += count * work;
+        ranks += count;
+        if (stage.first <= slowest_stage && slowest_stage < stage.first + stage.count) slowest = work;
+    }
+    return slowest > Seconds{} ? sum / (ranks * slowest) : 1;
+}
+
+double busy_share(StepEstimate const& estimate, double stage_work) {
     StepBreakdown const& b = estimate.breakdown;
-    return (b.gemm + b.attention + b.memory_bound + b.recompute + b.optimizer) / estimate.time;
+    return (stage_work * (b.gemm + b.attention + b.memory_bound + b.recompute) + b.optimizer) / estimate.time;
 }
 
 RunEnergy run_energy(PowerModel const& power, AcceleratorProfile const& accelerator, StepEstimate const& estimate,
-                     double accelerators, Seconds wall) {
+                     double stage_work, double accelerators, Seconds wall) {
     double const rated = accelerator.power_watts.value;
     double const idle = power.idle_share.value;
     RunEnergy energy;
-    energy.busy_share = busy_share(estimate);
+    energy.busy_share = busy_share(estimate, stage_work);
     energy.device_watts = rated * (idle + (1 - idle) * energy.busy_share);
     energy.site_watts = accelerators * (energy.device_watts + power.host_share.value * rated) * power.pue.value;
     energy.kilowatt_hours = energy.site_watts / 1000 * wall.in(units::hour);

@@ -3,6 +3,7 @@
 #include "core/spec/hardware_profile.hpp"
 #include "simulator/closed_form.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,19 +23,23 @@ struct PowerModel {
 
 /// Power and energy of a run.
 struct RunEnergy {
-    double busy_share = 0;    ///< of the step, with a kernel that computes
+    double busy_share = 0;    ///< of the step, with a kernel that computes, mean over the accelerators
     double device_watts = 0;  ///< of one accelerator, mean over the step
     double site_watts = 0;    ///< of all accelerators with hosts and site
     double kilowatt_hours = 0;
 };
 
-/// Share of a step in which the slowest stage computes: products, attention, memory-bound kernels, recompute, update.
-double busy_share(StepEstimate const& estimate);
+/// Work of the mean pipeline rank over that of the slowest, which the breakdown of a step is of: 1 where all are equal.
+double mean_stage_work(PipelineCost const& pipeline, std::int64_t slowest_stage);
+
+/// Share of a step in which an accelerator computes: products, attention, memory-bound kernels, recompute, update.
+/// @param stage_work as `mean_stage_work`; the update is taken as the slowest stage's.
+double busy_share(StepEstimate const& estimate, double stage_work);
 
 /// device = rated (idle + (1 - idle) busy), site = accelerators (device + host rated) pue, energy = site * wall.
 /// The whole wall clock, restarts included, is counted at the power of a step (assumed).
 RunEnergy run_energy(PowerModel const& power, AcceleratorProfile const& accelerator, StepEstimate const& estimate,
-                     double accelerators, Seconds wall);
+                     double stage_work, double accelerators, Seconds wall);
 
 /// What the energy assumes, a sentence each.
 std::vector<std::string> power_assumptions(PowerModel const& power, AcceleratorProfile const& accelerator);

@@ -85,7 +85,11 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
     ClosedForm form(model, workload, setting.cluster, setting.framework, setting.constraints.base.precision);
     result.pareto.clear();
     refine_with_recompute(result, form, spaces, setting.limit, options);
-    planned.report = make_report(form, result.best.front().plan, setting.limit, result.best.front().estimate);
+    ParallelPlan const& plan = result.best.front().plan;
+    planned.report = make_report(form, plan, setting.limit, result.best.front().estimate);
+    if (plan.pp > 1)
+        planned.stage_work =
+            mean_stage_work(form.assemble(form.price_shape(plan), plan), planned.report->estimate.slowest_stage);
     if (setting.failures == nullptr) return planned;
     planned.goodput = run_goodput(*setting.failures, setting.cluster, setting.framework, model, planned.report->plan);
     if (!(planned.goodput->expected.ratio() > least_ratio)) {
@@ -108,7 +112,8 @@ TrainingRun training_run(RunSetting const& setting, PlannedStep const& planned, 
     auto const accelerators = static_cast<double>(step.accelerators);
     run.accelerator_hours = accelerators * run.wall.in(units::hour);
     if (auto const price = price_of(setting.cluster, step.accelerators)) run.cost = *price * run.wall;
-    run.energy = run_energy(setting.power, setting.cluster.accelerator, step.estimate, accelerators, run.wall);
+    run.energy = run_energy(setting.power, setting.cluster.accelerator, step.estimate, planned.stage_work, accelerators,
+                            run.wall);
     return run;
 }
 

@@ -36,6 +36,7 @@ struct PlannedStep {
     std::int64_t accelerators = 0;
     std::optional<StepReport> report;   ///< absent: there is none
     std::optional<RunGoodput> goodput;  ///< absent: nothing fails
+    double stage_work = 1;              ///< of the mean stage over the slowest (`mean_stage_work`)
     std::string reason;                 ///< why there is none
     bool interrupted = false;
 };
