@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <memory>
 
 namespace sextant::cli {
@@ -98,16 +99,32 @@ SearchPlan plan_of(Options const& o, SearchMethod method) {
     return plan;
 }
 
+/// Says so where weights and optimizer of a trial are more than its accelerators hold.
+void warn_of_memory(Options const& o, ClusterSpec const& cluster, BudgetReport& report) {
+    constexpr double state_bytes = 16;  // a parameter: Adam in mixed precision. Source: arXiv:1910.02054, section 3.1
+    if (o.parameters.empty()) return;
+    Bytes const state = count_from(o.parameters, "--parameters") * state_bytes * units::B;
+    Bytes const memory = static_cast<double>(o.gpus_per_trial) * cluster.accelerator.memory_capacity.value;
+    if (state > memory)
+        report.assumptions.push_back(
+            fmt::format("a trial does not fit: weights and optimizer take {} (16 bytes a parameter), {} of {} have {} "
+                        "(--gpus-per-trial {})",
+                        human(state), o.gpus_per_trial, cluster.name, human(memory),
+                        std::ceil(state / cluster.accelerator.memory_capacity.value)));
+}
+
 /// Time and price of a trial on its accelerators.
 void set_time(Options const& o, BudgetReport& report) {
     TrialCost& trial = report.trial;
     std::optional<double> seconds;
     if (!o.trial_time.empty()) seconds = parse_quantity<Seconds>(o.trial_time, "--trial-time").base();
+    if (seconds && o.mfu) throw InputError("--mfu: --trial-time says already how long a trial takes (one of the two)");
     if (seconds && *seconds <= 0) throw InputError("--trial-time: '{}' is no time (more than zero)", o.trial_time);
     if (!o.cluster.empty()) {
         ClusterSpec const cluster = find_cluster(o.cluster, "--cluster");
         if (o.gpus && cluster.max_accelerators > 0 && *o.gpus > cluster.max_accelerators)
             throw InputError("--gpus: {} is more than {} has ({})", *o.gpus, cluster.name, cluster.max_accelerators);
+        warn_of_memory(o, cluster, report);
         if (auto const price = hourly_price(cluster); price && !o.price) {
             trial.usd_per_gpu_hour = price->value;
             report.assumptions.push_back(price_assumption(*price));

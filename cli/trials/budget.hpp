@@ -36,13 +36,14 @@ struct BudgetReport {
 
     /// Whole trials' worth of training.
     [[nodiscard]] double trials_of(SearchAnswer const& answer, double units) const { return units / answer.plan.full; }
-    /// Seconds of accelerators that train or start a piece; idle workers are not billed. @pre trial.gpu_seconds
+    /// Seconds of accelerators that train or start a piece, jitter and stragglers at their mean; idle workers are not
+    /// billed. @pre trial.gpu_seconds
     [[nodiscard]] double gpu_seconds_of(SearchAnswer const& answer, double units, double pieces) const {
-        return trials_of(answer, units) * *trial.gpu_seconds +
+        return trials_of(answer, units) * *trial.gpu_seconds * mean_slowdown(machine) +
                pieces * machine.start_s * static_cast<double>(trial.gpus_per_trial);
     }
-    /// The same, and what it costs, of one search: usually, on average over the simulated ones, and at worst. Empty
-    /// where the time, the price or a simulation is not there.
+    /// The same, and what it costs, of one search: usually, on average over the simulated ones (as they came), and at
+    /// worst. Empty where the time, the price or a simulation is not there.
     struct Amounts {
         std::optional<double> usual, mean, worst;
     };
@@ -51,7 +52,7 @@ struct BudgetReport {
         Amounts seconds{.usual = gpu_seconds_of(answer, answer.cost.units, answer.cost.pieces),
                         .mean = {},
                         .worst = gpu_seconds_of(answer, answer.cost.worst_units, answer.cost.worst_pieces)};
-        if (answer.study.runs > 0) seconds.mean = gpu_seconds_of(answer, answer.study.units, answer.study.pieces);
+        if (answer.study.runs > 0) seconds.mean = answer.study.busy_s * static_cast<double>(trial.gpus_per_trial);
         return seconds;
     }
     [[nodiscard]] Amounts usd_of(SearchAnswer const& answer) const {

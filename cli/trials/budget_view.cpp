@@ -29,24 +29,26 @@ std::string cost_text(BudgetReport const& report) {
     if (trial.gpu_seconds) columns.push_back({"GPU hours", Align::right});
     if (trial.gpu_seconds && trial.usd_per_gpu_hour) columns.push_back({"cost", Align::right});
     Table table(columns);
-    auto const add = [&](std::string name, SearchAnswer const& answer, double units, double pieces, bool chance) {
+    auto const add = [&](std::string name, SearchAnswer const& answer, double units, std::optional<double> gpu_s,
+                         bool chance) {
         double const trials = report.trials_of(answer, units);
         std::vector<std::string> cells{std::move(name), chance ? "" : fmt::format("{}", answer.cost.started),
                                        chance ? "" : fmt::format("{}", answer.cost.finished), short_number(units),
                                        short_number(trials)};
         if (trial.flops) cells.push_back(fmt::format("{:.3g}", trials * *trial.flops));
-        if (trial.gpu_seconds) {
-            double const hours = report.gpu_seconds_of(answer, units, pieces) / 3600;
+        if (gpu_s) {
+            double const hours = *gpu_s / 3600;
             cells.push_back(human_count(hours));
             if (trial.usd_per_gpu_hour) cells.push_back(human(hours * *trial.usd_per_gpu_hour * units::USD));
         }
         table.add_row(std::move(cells));
     };
     for (SearchAnswer const& answer : report.answers) {
-        add(std::string(name_of(answer.plan.method)), answer, answer.cost.units, answer.cost.pieces, false);
+        BudgetReport::Amounts const gpu_s = report.gpu_seconds_of(answer);
+        add(std::string(name_of(answer.plan.method)), answer, answer.cost.units, gpu_s.usual, false);
         if (answer.plan.method == SearchMethod::asha) {
-            if (answer.study.runs > 0) add("  on average", answer, answer.study.units, answer.study.pieces, true);
-            add("  at worst", answer, answer.cost.worst_units, answer.cost.worst_pieces, true);
+            if (answer.study.runs > 0) add("  on average", answer, answer.study.units, gpu_s.mean, true);
+            add("  at worst", answer, answer.cost.worst_units, gpu_s.worst, true);
         }
     }
     return table.text();

@@ -15,10 +15,10 @@ namespace sextant::cli {
 namespace {
 
 struct Options {
-    std::string tokens, batch = "4M", ramp, warmup_tokens;
+    std::string tokens, batch = "4M", ramp, warmup_tokens, decay_tokens;
     double rate = 0;
     std::string shape = "cosine", decay;
-    std::optional<std::int64_t> warmup_steps;
+    std::optional<std::int64_t> warmup_steps, decay_steps;
     std::optional<double> decay_share, final_share;
     std::int64_t samples = 20;
     OutputOptions output;
@@ -70,6 +70,9 @@ void read_shape(Options const& o, CalendarSpec& spec) {
                              o.decay.empty() ? "--decay-share" : "--decay");
     if (spec.shape == RateShape::constant && o.final_share)
         throw InputError("--final-share: a constant rate ends as it is (--shape cosine, linear or wsd)");
+    if (spec.shape == RateShape::constant && (o.decay_steps || !o.decay_tokens.empty()))
+        throw InputError("{}: a constant rate does not decay (--shape cosine, linear or wsd)",
+                         o.decay_steps ? "--decay-steps" : "--decay-tokens");
     if (!o.decay.empty()) spec.decay = decay_shape_from(o.decay, "--decay");
     auto const read = [](std::optional<double> given, double& share, char const* flag) {
         if (!given) return;
@@ -78,6 +81,18 @@ void read_shape(Options const& o, CalendarSpec& spec) {
     };
     read(o.decay_share, spec.decay_share, "--decay-share");
     read(o.final_share, spec.final_share, "--final-share");
+}
+
+/// Where the decay ends, which may be before or after the end of the run.
+void set_decay_end(Options const& o, CalendarSpec& spec) {
+    constexpr std::int64_t most_decay_steps = 1'000'000'000'000;
+    if (o.decay_steps && !o.decay_tokens.empty())
+        throw InputError("--decay-steps: the end of the decay is given twice (steps and tokens)");
+    if (!o.decay_tokens.empty()) spec.decay_tokens = count_from(o.decay_tokens, "--decay-tokens");
+    if (!o.decay_steps) return;
+    if (*o.decay_steps < 1 || *o.decay_steps > most_decay_steps)
+        throw InputError("--decay-steps: {} is out of range (1 to {})", *o.decay_steps, most_decay_steps);
+    spec.decay_tokens = TrainingCalendar(spec).tokens_after(*o.decay_steps);
 }
 
 CalendarSpec spec_of(Options const& o) {
@@ -90,6 +105,7 @@ CalendarSpec spec_of(Options const& o) {
     if (spec.batches.front().batch_tokens > spec.tokens)
         throw InputError("--batch: {:g} tokens per step are more than the {:g} of the run",
                          spec.batches.front().batch_tokens, spec.tokens);
+    set_decay_end(o, spec);
     if (o.warmup_steps && !o.warmup_tokens.empty())
         throw InputError("--warmup-steps: the warm-up is given twice (steps and tokens)");
     if (!o.warmup_tokens.empty()) spec.warmup_tokens = count_from(o.warmup_tokens, "--warmup-tokens");
@@ -102,6 +118,9 @@ CalendarSpec spec_of(Options const& o) {
                              steps.steps());
         if (*o.warmup_steps > 0) spec.warmup_tokens = std::min(spec.tokens, steps.row(*o.warmup_steps).tokens);
     }
+    if (spec.warmup_tokens > spec.decay_end())
+        throw InputError("{}: the decay ends at {:g} tokens, within the warm-up of {:g} (more of --decay-tokens)",
+                         o.decay_steps ? "--decay-steps" : "--decay-tokens", spec.decay_end(), spec.warmup_tokens);
     return spec;
 }
 
@@ -127,6 +146,7 @@ std::string schedule_text(ScheduleReport const& report) {
     std::string shape(name_of(spec.shape));
     if (spec.shape == RateShape::wsd)
         shape += fmt::format(", {} decay over the last {:g} %", name_of(spec.decay), 100 * spec.decay_share);
+    if (spec.decay_tokens) shape += fmt::format(", laid out for {} tokens", human_count(*spec.decay_tokens));
     std::string text = aligned_pairs(
         {{"steps", fmt::format("{}", calendar.steps())},
          {"tokens", fmt::format("{} ({:.0f})", human_count(calendar.tokens()), calendar.tokens())},
@@ -167,6 +187,11 @@ Subcommand describe_trials_schedule(CLI::App& trials, CommandContext& context) {
     app->add_option("--decay-share", o->decay_share, "of the tokens, of wsd (default: 0.1)")->option_text("SHARE");
     app->add_option("--final-share", o->final_share, "of the highest rate, at the end (default: 0.1)")
         ->option_text("SHARE");
+    app->add_option("--decay-tokens", o->decay_tokens,
+                    "where the decay ends, from the start of the run: earlier (then the final rate) or later "
+                    "(default: at the end)")
+        ->option_text("N");
+    app->add_option("--decay-steps", o->decay_steps, "the same in steps")->option_text("N");
     app->add_option("--warmup-steps", o->warmup_steps, "linear warm-up (default: none)")->option_text("N");
     app->add_option("--warmup-tokens", o->warmup_tokens, "the same in tokens")->option_text("N");
     app->add_option("--batch", o->batch, "tokens per step, and from when it is larger (default: 4M)")
@@ -180,8 +205,9 @@ Subcommand describe_trials_schedule(CLI::App& trials, CommandContext& context) {
         "calendar.\n\nExamples:\n"
         "  sextant trials schedule --tokens 1T --lr 3e-4 --shape wsd --warmup-steps 2000\n"
         "  sextant trials schedule --tokens 15.6T --lr 8e-5 --final-share 0.01 --warmup-steps 8000 "
-        "--batch 4M,8M@252M,16M@2.87T\n"
-        "  sextant trials schedule --tokens 300B --lr 6e-5 --batch-ramp 32K:3.2M:12B --format csv --samples 1000\n");
+        "--decay-steps 1200000 --batch 4M,8M@252M,16M@2.87T\n"
+        "  sextant trials schedule --tokens 300B --lr 6e-5 --batch-ramp 32K:3.2M:12B --warmup-tokens 375M "
+        "--decay-tokens 260B\n");
     return {app, [o, &context] { return schedule(*o, context); }};
 }
 

@@ -40,17 +40,21 @@ int transfer(Options const& o, CommandContext& context) {
 std::string transfer_text(TransferReport const& report) {
     std::string text;
     if (!report.ladder.empty()) {
-        Table ladder({{"ladder", Align::right},
+        Table ladder({{"run", Align::right},
                       {"parameters", Align::right},
                       {"tokens", Align::right},
                       {"FLOPs", Align::right},
                       {"of the target", Align::right}});
-        int rung = 1;
+        int run = 1;
         for (Proxy const& proxy : report.ladder)
-            ladder.add_row({fmt::format("{}", rung++), human_count(proxy.parameters), human_count(proxy.tokens),
+            ladder.add_row({fmt::format("{}", run++), human_count(proxy.parameters), human_count(proxy.tokens),
                             fmt::format("{:.3g}", proxy.flops), fmt::format("{:.2g} %", 100 * proxy.share_of_target)});
-        text +=
-            ladder.text() + "a run of each; sizes are a rule of thumb (assumed), at most 20 tokens per parameter\n\n";
+        text += ladder.text() +
+                wrapped(
+                    "sizes, and half and twice the tokens, are a rule of thumb (assumed); the middle is "
+                    "the target's tokens per parameter, at most 20. 'sextant scaling fit' takes the "
+                    "losses: other D at the same N is what tells how a budget divides") +
+                "\n";
     }
     for (TransferRule const& rule : transfer_rules())
         text += fmt::format("{}: {}\n", rule.what, rule.tune_at) +

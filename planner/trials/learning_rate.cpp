@@ -30,10 +30,11 @@ void check(char const* what, double value, double least, double most) {
 void check(CalendarSpec const& spec) {
     check("tokens", spec.tokens, 1, 1e18);
     check("learning rate", spec.peak_rate, 1e-12, 1e3);
-    check("warm-up tokens", spec.warmup_tokens, 0, spec.tokens);
+    if (spec.decay_tokens) check("tokens of the decay", *spec.decay_tokens, 1, 1e18);
+    check("warm-up tokens", spec.warmup_tokens, 0, std::min(spec.tokens, spec.decay_end()));
     check("decay share", spec.decay_share, 0, 1);
     check("final share of the learning rate", spec.final_share, 0, 1);
-    if (spec.shape == RateShape::wsd && spec.warmup_tokens > (1 - spec.decay_share) * spec.tokens)
+    if (spec.shape == RateShape::wsd && spec.warmup_tokens > (1 - spec.decay_share) * spec.decay_end())
         throw InputError("warm-up tokens: {:g} reach into the decay over the last {:g} % (less warm-up or decay)",
                          spec.warmup_tokens, 100 * spec.decay_share);
     if (spec.batches.empty() || spec.batches.front().from_tokens != 0)
@@ -94,12 +95,13 @@ double TrainingCalendar::rate_at(double tokens) const {
     double const t = std::clamp(tokens, 0.0, spec_.tokens);
     if (t < spec_.warmup_tokens) return spec_.peak_rate * t / spec_.warmup_tokens;
     double const end = spec_.final_share;
-    auto const part = [&](double from) { return spec_.tokens > from ? (t - from) / (spec_.tokens - from) : 0.0; };
+    double const until = spec_.decay_end();
+    auto const part = [&](double from) { return until > from ? std::min(1.0, (t - from) / (until - from)) : 0.0; };
     double share = 1;
     if (spec_.shape == RateShape::cosine) share = end + (1 - end) * half_cosine(part(spec_.warmup_tokens));
     if (spec_.shape == RateShape::linear) share = 1 - (1 - end) * part(spec_.warmup_tokens);
     if (spec_.shape == RateShape::wsd) {
-        double const x = std::max(0.0, part((1 - spec_.decay_share) * spec_.tokens));
+        double const x = std::max(0.0, part((1 - spec_.decay_share) * until));
         if (spec_.decay == DecayShape::linear) share = 1 - (1 - end) * x;
         if (spec_.decay == DecayShape::cosine) share = end + (1 - end) * half_cosine(x);
         if (spec_.decay == DecayShape::sqrt) share = 1 - (1 - end) * std::sqrt(x);
@@ -107,12 +109,20 @@ double TrainingCalendar::rate_at(double tokens) const {
     return spec_.peak_rate * share;
 }
 
-CalendarRow TrainingCalendar::row(std::int64_t step) const {
+TrainingCalendar::Phase const& TrainingCalendar::phase_of(std::int64_t step) const {
     auto const after = std::upper_bound(phases_.begin(), phases_.end(), step - 1,
                                         [](std::int64_t s, Phase const& phase) { return s < phase.first_step; });
-    Phase const& phase = *std::prev(after);
-    double const tokens = phase.first_tokens + static_cast<double>(step - phase.first_step) * phase.batch;
-    return {.step = step, .tokens = tokens, .batch_tokens = phase.batch, .rate = rate_at(tokens)};
+    return *std::prev(after);
+}
+
+double TrainingCalendar::tokens_after(std::int64_t step) const {
+    Phase const& phase = phase_of(step);
+    return phase.first_tokens + static_cast<double>(step - phase.first_step) * phase.batch;
+}
+
+CalendarRow TrainingCalendar::row(std::int64_t step) const {
+    double const tokens = tokens_after(step);
+    return {.step = step, .tokens = tokens, .batch_tokens = phase_of(step).batch, .rate = rate_at(tokens)};
 }
 
 std::int64_t TrainingCalendar::step_reaching(double tokens) const {
@@ -135,7 +145,10 @@ std::vector<CalendarRow> TrainingCalendar::rows(std::int64_t samples) const {
         mark(phases_[i].first_step + 1, phases_[i].batch < phases_[i - 1].batch ? "batch shrinks" : "batch grows");
     if (spec_.warmup_tokens > 0) mark(step_reaching(spec_.warmup_tokens), "warm-up ends");
     if (spec_.shape == RateShape::wsd && spec_.decay_share > 0)
-        mark(step_reaching((1 - spec_.decay_share) * spec_.tokens), "decay begins");
+        if (double const from = (1 - spec_.decay_share) * spec_.decay_end(); from < spec_.tokens)
+            mark(step_reaching(from), "decay begins");
+    if (spec_.shape != RateShape::constant && spec_.decay_end() < spec_.tokens)
+        mark(step_reaching(spec_.decay_end()), "decay ends");
     mark(steps_, "end");
     for (std::int64_t i = 1; i < samples; ++i) {
         double const share = static_cast<double>(i) / static_cast<double>(samples);

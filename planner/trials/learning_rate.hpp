@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,11 @@ struct CalendarSpec {
     RateShape shape = RateShape::cosine;
     DecayShape decay = DecayShape::linear;
     double warmup_tokens = 0;
-    double decay_share = 0.1;         ///< of the tokens, of wsd (MiniCPM uses 10 %)
+    double decay_share = 0.1;  ///< of the tokens, of wsd (MiniCPM uses 10 %)
+    /// Where the decay ends, from the start of the run: before its end (then the final share) or after it; default: at
+    /// its end. Source: Megatron-LM's --lr-decay-samples.
+    std::optional<double> decay_tokens{};
+    [[nodiscard]] double decay_end() const { return decay_tokens.value_or(tokens); }
     double final_share = 0.1;         ///< of the peak rate, at the end (Chinchilla's cosine ends at 10 %)
     std::vector<BatchPhase> batches;  ///< ascending, the first from zero
 };
@@ -66,6 +71,8 @@ public:
 
     [[nodiscard]] std::int64_t steps() const { return steps_; }
     [[nodiscard]] double tokens() const { return tokens_; }  ///< at the end of the last step: the spec's or a few more
+    /// Tokens seen after a step; beyond the run the last batch goes on. @pre step >= 1.
+    [[nodiscard]] double tokens_after(std::int64_t step) const;
     /// Learning rate when this many tokens have been seen.
     [[nodiscard]] double rate_at(double tokens) const;
     /// @pre 1 <= step <= steps().
@@ -81,6 +88,7 @@ private:
         double first_tokens;
         double batch;
     };
+    [[nodiscard]] Phase const& phase_of(std::int64_t step) const;
     [[nodiscard]] std::int64_t step_reaching(double tokens) const;
 
     CalendarSpec spec_;

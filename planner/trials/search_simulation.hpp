@@ -40,6 +40,9 @@ struct SearchMachine {
     double rank_noise = 0.2;
 };
 
+/// What jitter and stragglers make of the time of a piece, on the mean: exp(jitter^2 / 2) (1 + chance (factor - 1)).
+double mean_slowdown(SearchMachine const& machine);
+
 /// @throws InputError naming the first value that is out of range.
 void check_search_machine(SearchMachine const& machine);
 
@@ -80,8 +83,8 @@ struct SearchStudy {
     std::int64_t runs = 0;
     double wall_s = 0, wall_p5_s = 0, wall_p50_s = 0, wall_p95_s = 0;
     double idle_share = 0;
+    double busy_s = 0;  ///< of all workers together
     double units = 0;
-    double pieces = 0;
     std::optional<double> first_full_s;  ///< of the searches that have a whole trial; absent: none has
     double winner_z = 0;
     double winner_rank = 0;

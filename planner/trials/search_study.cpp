@@ -4,10 +4,15 @@
 #include "planner/trials/search_simulation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 
 namespace sextant {
+
+double mean_slowdown(SearchMachine const& m) {
+    return std::exp(m.jitter * m.jitter / 2) * (1 + m.straggler_chance * (m.straggler_factor - 1));
+}
 
 void check_search_machine(SearchMachine const& m) {
     auto const in = [](char const* what, double value, double least, double most) {
@@ -37,7 +42,7 @@ SearchStudy study_search(SearchPlan const& plan, SearchMachine const& machine, s
     });
     SearchStudy study;
     std::vector<double> walls, first_full;
-    double busy = 0, capacity = 0;
+    double capacity = 0;
     for (auto const& outcome : outcomes) {
         if (!outcome) {
             study.interrupted = true;
@@ -45,10 +50,9 @@ SearchStudy study_search(SearchPlan const& plan, SearchMachine const& machine, s
         }
         ++study.runs;
         walls.push_back(outcome->wall_s);
-        busy += outcome->busy_s;
+        study.busy_s += outcome->busy_s;
         capacity += outcome->wall_s * static_cast<double>(machine.workers);
         study.units += outcome->units;
-        study.pieces += static_cast<double>(outcome->pieces);
         if (outcome->first_full_s) first_full.push_back(*outcome->first_full_s);
         study.winner_z += outcome->winner_z;
         study.winner_rank += outcome->winner_rank;
@@ -58,14 +62,14 @@ SearchStudy study_search(SearchPlan const& plan, SearchMachine const& machine, s
     }
     if (study.runs == 0) return study;
     auto const n = static_cast<double>(study.runs);
-    for (double* sum : {&study.units, &study.pieces, &study.winner_z, &study.winner_rank})
+    study.idle_share = 1 - study.busy_s / capacity;
+    for (double* sum : {&study.busy_s, &study.units, &study.winner_z, &study.winner_rank})
         *sum /= n;
     for (double& count : study.by_rung)
         count /= n;
     if (!first_full.empty())
         study.first_full_s =
             std::accumulate(first_full.begin(), first_full.end(), 0.0) / static_cast<double>(first_full.size());
-    study.idle_share = 1 - busy / capacity;
     std::sort(walls.begin(), walls.end());
     for (double const wall : walls)
         study.wall_s += wall / n;

@@ -56,11 +56,14 @@ std::vector<Proxy> proxy_ladder(double parameters, double tokens, double most_to
     double const ratio = std::min(tokens / parameters, most_tokens_per_parameter);
     std::vector<Proxy> ladder;
     for (double const part : {256.0, 64.0, 16.0, 4.0}) {
-        Proxy proxy{.parameters = parameters / part};
-        proxy.tokens = ratio * proxy.parameters;
-        proxy.flops = 6 * proxy.parameters * proxy.tokens;
-        proxy.share_of_target = proxy.flops / (6 * parameters * tokens);
-        ladder.push_back(proxy);
+        for (double const times : {0.5, 1.0, 2.0}) {
+            if (times != 1 && part == 4) continue;  // the dearest rung: once
+            Proxy proxy{.parameters = parameters / part};
+            proxy.tokens = times * ratio * proxy.parameters;
+            proxy.flops = 6 * proxy.parameters * proxy.tokens;
+            proxy.share_of_target = proxy.flops / (6 * parameters * tokens);
+            ladder.push_back(proxy);
+        }
     }
     return ladder;
 }

@@ -24,7 +24,8 @@ struct Proxy {
 };
 
 /// Models of 1/256, 1/64, 1/16 and 1/4 of the target, each on as many tokens per parameter as the target (but no more
-/// than `most_tokens_per_parameter`): a ladder to fit laws to, its first rungs for transfer. The sizes are a rule of
+/// than `most_tokens_per_parameter`), all but the largest also on half and on twice as many: runs at one ratio tell no
+/// law how a budget divides. A ladder to fit laws to, its first rungs for transfer. Sizes and factors are a rule of
 /// thumb (assumed). @throws InputError: parameters or tokens not positive.
 std::vector<Proxy> proxy_ladder(double parameters, double tokens, double most_tokens_per_parameter = 20);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <random>
 
@@ -288,6 +289,54 @@ TEST_CASE("learning rates: warm-up reaches the peak, every shape ends where it s
     CHECK(TrainingCalendar(spec).row(500).rate == Approx(0.55 * 3e-4));
 }
 
+TEST_CASE("a decay may end before or after the run: the rate stays at the final share, or does not come down to it") {
+    // GPT-3 (arXiv:2005.14165, appendix B): a cosine over 260 B tokens, then 10 % to 300 B.
+    CalendarSpec spec;
+    spec.tokens = 300e9;
+    spec.peak_rate = 6e-5;
+    spec.warmup_tokens = 375e6;
+    spec.batches = linear_batch_ramp(32e3, 3.2e6, 12e9);
+    spec.decay_tokens = 260e9;
+    TrainingCalendar const gpt3(spec);
+    double const x = (206e9 - 375e6) / (260e9 - 375e6);
+    CHECK(gpt3.rate_at(206e9) == Approx(6e-5 * (0.1 + 0.9 * (1 + std::cos(std::numbers::pi * x)) / 2)).epsilon(1e-12));
+    CHECK(gpt3.rate_at(206e9) == Approx(1.15e-5).epsilon(0.005));
+    CHECK(gpt3.rate_at(260e9) == Approx(6e-6));
+    CHECK(gpt3.rate_at(300e9) == Approx(6e-6));
+    std::vector<CalendarRow> const rows = gpt3.rows(1);
+    auto const ends = std::find_if(rows.begin(), rows.end(), [](auto const& row) { return row.event == "decay ends"; });
+    REQUIRE(ends != rows.end());
+    CHECK(ends->tokens == Approx(260e9).epsilon(1e-4));
+    for (RateShape const shape : {RateShape::cosine, RateShape::linear, RateShape::wsd}) {
+        CalendarSpec longer = plain_calendar();
+        longer.shape = shape;
+        longer.decay_tokens = 1.05e9;
+        TrainingCalendar const calendar(longer);
+        CAPTURE(name_of(shape));
+        CHECK(calendar.steps() == 1000);
+        CHECK(calendar.row(1000).rate > 1.01 * 3e-5);
+        // The same steps as in a run that is as long as the decay.
+        longer.tokens = 1.05e9;
+        longer.decay_tokens.reset();
+        CHECK(calendar.row(960).rate == Approx(TrainingCalendar(longer).row(960).rate).epsilon(1e-12));
+    }
+    CHECK(TrainingCalendar(plain_calendar()).tokens_after(1200) == Approx(1.2e9));
+    spec.decay_tokens = 1e8;
+    CHECK_THROWS_WITH(TrainingCalendar(spec), contains("warm-up"));
+}
+
+TEST_CASE("the busy time of a search has jitter and stragglers in it, on the mean as `mean_slowdown` says") {
+    SearchPlan const plan{.method = SearchMethod::random, .trials = 81, .least = 1, .full = 81};
+    SearchMachine machine = quiet_machine(8);
+    CHECK(mean_slowdown(machine) == 1);
+    CHECK(study_search(plan, machine, 3, 1, 1).busy_s == Approx(81 * 81));
+    machine.straggler_chance = 0.5;
+    machine.straggler_factor = 10;
+    machine.jitter = 0.3;
+    CHECK(mean_slowdown(machine) == Approx(5.5 * std::exp(0.045)));
+    CHECK(study_search(plan, machine, 200, 1, 1).busy_s == Approx(81 * 81 * mean_slowdown(machine)).epsilon(0.03));
+}
+
 TEST_CASE("a warm-up as long as the run ends at the peak, and a batch that becomes smaller shrinks") {
     for (RateShape const shape : {RateShape::cosine, RateShape::linear, RateShape::constant}) {
         TrainingCalendar const calendar(
@@ -395,9 +444,13 @@ TEST_CASE("every rule of transfer has a basis and a source, and the ladder of pr
     for (Proxy const& proxy : proxy_ladder(70e9, 15e12)) {
         CHECK(proxy.flops > before);
         CHECK(proxy.share_of_target < 0.01);
-        CHECK(proxy.tokens == Approx(20 * proxy.parameters));
         before = proxy.flops;
     }
+    // Sizes but the largest see half, once and twice the tokens: runs at one ratio tell no law over N and D.
+    std::vector<Proxy> const ladder = proxy_ladder(70e9, 15e12);
+    REQUIRE(ladder.size() == 10);
+    for (std::size_t i = 0; i < ladder.size(); ++i)
+        CHECK(ladder[i].tokens == Approx(20 * (i == 9 ? 1 : 0.5 * std::pow(2, i % 3)) * ladder[i].parameters));
     CHECK(proxy_ladder(1e9, 20e9).back().share_of_target == Approx(1.0 / 16));
     CHECK_THROWS_AS(proxy_ladder(0, 1e9), InputError);
 }
