@@ -13,6 +13,8 @@ void add_run_options(CLI::App& app, GoodputOptions& o) {
     app.add_option("--checkpoint-size", o.checkpoint_size, "or the bytes of a checkpoint")->option_text("SIZE");
     app.add_option("-c,--cluster", o.cluster, "cluster: node size, host bandwidth, price")
         ->option_text("NAME|FILE.json");
+    app.add_option("--price", o.price, "US dollars per accelerator and hour (default: the profile's, indicative)")
+        ->option_text("USD");
     app.add_option("--gpus-per-node", o.gpus_per_node, "accelerators of a node (default: 8)")->option_text("N");
     app.add_option("--framework", o.framework, "whose state layout (default: megatron)")->option_text("NAME");
     app.add_option("--optimizer", o.optimizer,

@@ -161,6 +161,11 @@ InjectedFault injected_fault(std::string const& text) {
 
 /// Nodes, price; returns the bandwidth of one accelerator to host memory.
 BytesPerSecond set_machine(GoodputOptions const& o, GoodputSubject& subject) {
+    if (o.price) {
+        Sourced<double> const price = given_price(*o.price);
+        subject.usd_per_gpu_hour = price.value;
+        subject.assumptions.push_back(price_assumption(price));
+    }
     if (o.cluster.empty()) {
         subject.gpus_per_node = o.gpus_per_node.value_or(8);
         subject.assumptions.push_back(
@@ -175,7 +180,7 @@ BytesPerSecond set_machine(GoodputOptions const& o, GoodputSubject& subject) {
     if (!o.gpus_per_node && subject.gpus_per_node < cluster.domain_size)
         subject.assumptions.push_back(fmt::format("{} accelerators per node of a domain of {} (assumed)",
                                                   subject.gpus_per_node, cluster.domain_size));
-    if (auto const price = hourly_price(cluster)) {
+    if (auto const price = hourly_price(cluster); price && !o.price) {
         subject.usd_per_gpu_hour = price->value;
         subject.assumptions.push_back(price_assumption(*price));
     }

@@ -42,6 +42,8 @@ struct GoodputOptions {
     std::optional<double> spike_rewind_steps;
     std::string maintenance_every, maintenance_duration;
 
+    std::optional<double> price;
+
     std::vector<std::string> injected;
     bool only_injected = false;
 };

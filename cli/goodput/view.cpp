@@ -45,29 +45,28 @@ std::vector<std::pair<std::string, std::string>> key_figures(GoodputReport const
     std::vector<std::pair<std::string, std::string>> pairs;
     std::string ratio = percent(expected.ratio()) + " (closed form)";
     std::string wall = human_or_never(expected.wall);
-    double lost = 1 - expected.ratio();
-    Seconds length = expected.wall;
     if (simulated) {
         FaultStudy const& study = *report.study;
         ratio = fmt::format("{:.2f} % +- {:.2g} ({} {}); closed form {}", 100 * study.ratio_of_means(),
                             100 * study.ratio_error(), study.finished, study.finished == 1 ? "trial" : "trials",
                             percent(expected.ratio()));
-        length = study.wall_s.mean * s;
-        wall = human(length);
+        wall = human(study.wall_s.mean * s);
         if (study.finished >= 20)
             wall += fmt::format("; {} to {} in nine of ten trials", human(study.wall_s.p5 * s),
                                 human(study.wall_s.p95 * s));
-        lost = 1 - study.ratio_of_means();
     }
     pairs.emplace_back("effective training time", ratio);
     pairs.emplace_back("wall clock", wall);
-    double const gpu_hours = lost * length.in(units::hour) * static_cast<double>(subject.gpus);
-    if (std::isfinite(gpu_hours)) {
-        std::string text = human_count(gpu_hours) + " accelerator hours";
-        if (subject.usd_per_gpu_hour)
-            text += fmt::format(" ({} at {}/h)", human(gpu_hours * *subject.usd_per_gpu_hour * units::USD),
-                                human(*subject.usd_per_gpu_hour * units::USD));
-        pairs.emplace_back("lost", text);
+    if (auto const hours = goodput_hours(report)) {
+        auto const add = [&](char const* name, double gpu_hours) {
+            std::string text = human_count(gpu_hours) + " accelerator hours";
+            if (subject.usd_per_gpu_hour)
+                text += fmt::format(" ({} at {}/h)", human(gpu_hours * *subject.usd_per_gpu_hour * units::USD),
+                                    human(*subject.usd_per_gpu_hour * units::USD));
+            pairs.emplace_back(name, text);
+        };
+        add("the run takes", hours->all);
+        add("lost", hours->lost);
     }
     std::string failures = human_or_never(expected.mtbf) + " between failures of the job";
     if (simulated)
@@ -237,6 +236,15 @@ Table incident_table(GoodputReport const& report) {
 }  // namespace
 
 std::string human_or_never(Seconds time) { return std::isfinite(time.base()) ? human(time) : "never"; }
+
+std::optional<GoodputHours> goodput_hours(GoodputReport const& report) {
+    bool const simulated = report.study && report.study->finished > 0;
+    Seconds const wall = simulated ? report.study->wall_s.mean * s : report.expected.wall;
+    double const ratio = simulated ? report.study->ratio_of_means() : report.expected.ratio();
+    double const hours = wall.in(units::hour) * static_cast<double>(report.subject.gpus);
+    if (!std::isfinite(hours)) return std::nullopt;
+    return GoodputHours{.all = hours, .lost = (1 - ratio) * hours};
+}
 
 std::vector<UseRow> use_rows(GoodputReport const& report) {
     TimeUse<double> const& e = report.expected.shares;

@@ -20,6 +20,14 @@ struct GoodputReport {
     std::string not_simulated{};  ///< why, when trials were asked for
 };
 
+/// Accelerator hours of the run, and those that are no useful work: by simulation where there is one, else by closed
+/// form. Nothing where the run does not end.
+struct GoodputHours {
+    double all = 0;
+    double lost = 0;
+};
+std::optional<GoodputHours> goodput_hours(GoodputReport const& report);
+
 /// Name, share by closed form, share by simulation, of each use of time.
 struct UseRow {
     char const* name;

@@ -149,6 +149,15 @@ std::string goodput_json(GoodputReport const& report) {
                           {"busiest_node_bytes", subject.checkpoint.per_node.base()},
                           {"mode", name_of(subject.mode)},
                           {"storage", subject.storage}};
+    if (auto const hours = goodput_hours(report)) {
+        json["accelerator_hours"] = hours->all;
+        json["lost_accelerator_hours"] = hours->lost;
+        if (auto const price = subject.usd_per_gpu_hour) {
+            json["usd_per_gpu_hour"] = *price;
+            json["usd"] = hours->all * *price;
+            json["lost_usd"] = hours->lost * *price;
+        }
+    }
     json["detection_s"] = subject.run.detection.base();
     json["restart_s"] = subject.run.restart.base();
     if (subject.run.replacement.spares)

@@ -191,6 +191,23 @@ TEST_CASE("goodput: faults that are injected alone have no failure rates, and Mu
     CHECK_THAT(run_sextant(on).out, contains(fmt::format("parameters at {:.4g} bytes", bytes)));
 }
 
+TEST_CASE("goodput: a price of one's own is that of the run and of what is lost") {
+    Arguments const priced{"goodput", "--parameters", "8e9",      "--gpus", "256",
+                           "--days",  "20",           "--trials", "0",      "--price"};
+    Json const one = report(priced + Arguments{"1"});
+    Json const three = report(priced + Arguments{"3", "--cluster", "h100-sxm"});
+    Json const& closed = one.at("closed_form");
+    double const hours = closed.at("wall_s").get<double>() / 3600 * 256;
+    CHECK(one.at("accelerator_hours").get<double>() == Approx(hours));
+    CHECK(one.at("usd").get<double>() == Approx(hours));
+    CHECK(one.at("lost_usd").get<double>() ==
+          Approx(hours * (1 - closed.at("effective_training_time_ratio").get<double>())));
+    CHECK(three.at("usd").get<double>() == Approx(3 * three.at("accelerator_hours").get<double>()));
+    CHECK_THAT(three.at("assumptions").dump(), !contains("indicative"));
+    CHECK_FALSE(report({"goodput", "--parameters", "8e9", "--gpus", "256", "--trials", "0"}).contains("usd"));
+    check_refused(priced + Arguments{"-1"}, "price");
+}
+
 TEST_CASE("goodput refuses what it cannot use in one sentence") {
     Arguments const on{"goodput", "--gpus", "64"};
     check_refused({"goodput", "--parameters", "1e9"}, "--gpus");
