@@ -57,7 +57,18 @@ bool is_gather(DataParallelCall const& call) { return call.kind == CollectiveKin
 
 }  // namespace
 
-ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) {
+NetworkShares LayeredPasses::shares_of(DataParallelCall const& call) const {
+    return network_shares(form_.cluster(), call.kind,
+                          place_group(call.ranks, call.stride, form_.cluster(), plan_.world_size()));
+}
+
+double LayeredPasses::time_alone(std::int64_t rank, DataParallelCall const& call) const {
+    if (call.over == DataParallelCall::Over::copies || slower_.empty()) return call.time.base();
+    SlowerTraffic const asked{.pipeline = rank, .kind = call.kind, .group = call.group, .shares = shares_of(call)};
+    return call.latency.base() + factor_of(slower_, asked) * (call.time - call.latency).base();
+}
+
+ProgramItem LayeredPasses::call_item(std::int64_t rank, DataParallelCall const& call, double time) {
     if (call.over == DataParallelCall::Over::copies)  // another pipeline rank: timed, its links are not shared
         return {.name = program_.name("exchange with the other copy"), .part = TaskPart::dp, .duration = time};
     if (call.over == DataParallelCall::Over::host)
@@ -65,18 +76,18 @@ ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) 
     bool const gathers = call.kind == CollectiveKind::all_gather;
     std::string const name = std::string(gathers ? "gather weights" : "reduce gradients") +
                              (call.group == GroupKind::expert_data ? " of experts" : "");
+    // What it is stretched by moves no bytes: others on its links do not slow that. The bytes are those of the links
+    // as the cluster has them.
+    double const stretched = std::max(0.0, time - time_alone(rank, call));
     return {.name = program_.name(name),
             .part = TaskPart::dp,
-            .group = program_.group(
-                {.kind = call.kind,
-                 .group = call.group,
-                 .size = call.ranks,
-                 .stride = call.stride,
-                 .shares = network_shares(form_.cluster(), call.kind,
-                                          place_group(call.ranks, call.stride, form_.cluster(), plan_.world_size()))}),
-            .duration = time,
-            // What it is stretched by moves no bytes: others on its links do not slow that.
-            .latency = call.latency.base() + std::max(0.0, time - call.time.base())};
+            .group = program_.group({.kind = call.kind,
+                                     .group = call.group,
+                                     .size = call.ranks,
+                                     .stride = call.stride,
+                                     .shares = shares_of(call)}),
+            .duration = call.time.base() + stretched,
+            .latency = call.latency.base() + stretched};
 }
 
 std::vector<double> LayeredPasses::durations_of(std::vector<ProgramUnit> const& units, TaskPass pass) {
@@ -89,7 +100,7 @@ std::vector<double> LayeredPasses::durations_of(std::vector<ProgramUnit> const& 
 double LayeredPasses::time_beside(std::vector<Issue>& issues, std::vector<double> const& durations, PassEnd end) const {
     std::vector<PassTransfer> transfers;
     for (Issue const& issue : issues)
-        transfers.push_back({.time = issue.call->time.base(),
+        transfers.push_back({.time = issue.alone,
                              .overlap = data_parallel_overlap(issue.call->moment, plan_, form_.timing()),
                              .after = issue.after,
                              .before = issue.before});
@@ -103,12 +114,12 @@ double LayeredPasses::time_within(std::vector<Issue>& issues, std::vector<double
                                   double passes) const {
     std::vector<double> all(durations.size(), 0.0);
     for (Issue const& issue : issues)
-        all[issue.unit] += issue.call->time.base();
+        all[issue.unit] += issue.alone;
     double lost = 0;
     for (Issue& issue : issues) {
         double const slowed = lost_to(issue.call->moment, all[issue.unit], passes * durations[issue.unit]);
-        double const share = issue.call->time.base() / all[issue.unit];
-        issue.duration = issue.call->time.base() + share * slowed;
+        double const share = issue.alone / all[issue.unit];
+        issue.duration = issue.alone + share * slowed;
         lost += share * slowed;
     }
     return lost;
@@ -140,8 +151,10 @@ void LayeredPasses::gather_first_weights(std::int64_t rank, DataParallelCalls co
             for (DataParallelCall const& call : calls) {
                 if (call.moment != Moment::forward_first) continue;
                 std::vector<std::size_t> const before = gathered_before(call, units);
+                double const alone = time_alone(rank, call);
                 for (std::size_t u = 0; u < units.size(); ++u)
-                    if (has_call(call, units[u])) issues.push_back({.call = &call, .unit = u, .before = before[u]});
+                    if (has_call(call, units[u]))
+                        issues.push_back({.call = &call, .alone = alone, .unit = u, .before = before[u]});
             }
         // Those of all kinds for a layer, one layer after another.
         std::stable_sort(issues.begin(), issues.end(),
@@ -151,7 +164,7 @@ void LayeredPasses::gather_first_weights(std::int64_t rank, DataParallelCalls co
             passes > 0 ? time_within(issues, durations, passes) : time_beside(issues, durations, PassEnd::layers);
         for (Issue const& issue : issues)
             gathered[issue.before].push_back(
-                writer_.beside(rank, call_item(*issue.call, issue.duration), Stream::data_parallel, start, tag));
+                writer_.beside(rank, call_item(rank, *issue.call, issue.duration), Stream::data_parallel, start, tag));
         lost_[{rank, stage}] = lost;
     }
 }
@@ -181,20 +194,21 @@ Seconds LayeredPasses::run(std::int64_t rank, SlotTag const& tag, DataParallelCa
         reduced.push_back(is_gather(call) ? std::vector<std::vector<std::size_t>>(units.size())
                                           : reduced_after(call, units));
     auto const wanted = [&](DataParallelCall const& call) { return call.moment == gather || call.moment == reduce; };
+    auto const issue = [&](DataParallelCall const& call, std::size_t unit, std::size_t after, std::size_t before) {
+        issues.push_back(
+            {.call = &call, .alone = time_alone(rank, call), .unit = unit, .after = after, .before = before});
+    };
     auto const reduce_after = [&](std::size_t u) {
         for (std::size_t c = 0; c < reduced.size(); ++c)
             for (std::size_t const part : reduced[c][u])
-                if (wanted(calls.begin()[c])) issues.push_back({.call = calls.begin() + c, .unit = part, .after = u});
+                if (wanted(calls.begin()[c])) issue(calls.begin()[c], part, u, PassTransfer::none);
     };
     std::size_t gathers = 0;
     for (std::size_t u = 0; u < units.size(); ++u) {
         for (; gathers < std::min(u + static_cast<std::size_t>(prefetch_) + 1, units.size()); ++gathers)
             for (DataParallelCall const& call : calls)
                 if (wanted(call) && is_gather(call) && has_call(call, units[gathers]))
-                    issues.push_back({.call = &call,
-                                      .unit = gathers,
-                                      .after = u > 0 ? u - 1 : PassTransfer::none,
-                                      .before = gathers});
+                    issue(call, gathers, u > 0 ? u - 1 : PassTransfer::none, gathers);
         if (u > 0) reduce_after(u - 1);
         issued.push_back(issues.size());
     }
@@ -210,10 +224,10 @@ Seconds LayeredPasses::run(std::int64_t rank, SlotTag const& tag, DataParallelCa
     std::vector<LaneTasks> finished = writer_.tail(rank);
     auto const issue_until = [&](std::size_t end) {
         for (; next < end; ++next) {
-            Issue const& issue = issues[next];
+            Issue const& sent = issues[next];
             auto tasks =
-                writer_.beside(rank, call_item(*issue.call, issue.duration), Stream::data_parallel, finished, tag);
-            if (issue.before != PassTransfer::none) gathered[issue.before].push_back(std::move(tasks));
+                writer_.beside(rank, call_item(rank, *sent.call, sent.duration), Stream::data_parallel, finished, tag);
+            if (sent.before != PassTransfer::none) gathered[sent.before].push_back(std::move(tasks));
         }
     };
     for (std::size_t u = 0; u < units.size(); ++u) {
@@ -233,7 +247,7 @@ void LayeredPasses::reduce_stage(std::int64_t rank, SlotTag const& tag, DataPara
     for (ProgramUnit const& unit : programs_.units_of(tag.stage))
         for (DataParallelCall const& call : calls)
             if ((call.moment == Moment::backward_last || call.moment == Moment::backward_each) && has_call(call, unit))
-                writer_.beside(rank, call_item(call, call.time.base()), Stream::data_parallel, after, tag);
+                writer_.beside(rank, call_item(rank, call, time_alone(rank, call)), Stream::data_parallel, after, tag);
 }
 
 }  // namespace sextant

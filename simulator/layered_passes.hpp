@@ -5,10 +5,12 @@
 #include "simulator/lane_writer.hpp"
 #include "simulator/pass_overlap.hpp"
 #include "simulator/slot_programs.hpp"
+#include "simulator/slower_traffic.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,9 +27,16 @@ namespace sextant {
 class LayeredPasses {
 public:
     /// @param prefetch layers that are gathered ahead of the one at work.
+    /// @param slower traffic whose links carry less than the cluster's do.
     LayeredPasses(ClosedForm const& form, ParallelPlan const& plan, StepProgram& program, SlotPrograms& programs,
-                  LaneWriter& writer, std::int64_t prefetch)
-        : form_(form), plan_(plan), program_(program), programs_(programs), writer_(writer), prefetch_(prefetch) {}
+                  LaneWriter& writer, std::int64_t prefetch, std::span<SlowerTraffic const> slower)
+        : form_(form),
+          plan_(plan),
+          program_(program),
+          programs_(programs),
+          writer_(writer),
+          prefetch_(prefetch),
+          slower_(slower) {}
 
     /// A first forward of a stage in the step, in the order of the rank.
     struct FirstForward {
@@ -53,10 +62,14 @@ public:
     void reduce_stage(std::int64_t rank, SlotTag const& tag, DataParallelCalls const& calls);
 
 private:
-    ProgramItem call_item(DataParallelCall const& call, double time);
+    ProgramItem call_item(std::int64_t rank, DataParallelCall const& call, double time);
+    [[nodiscard]] NetworkShares shares_of(DataParallelCall const& call) const;
+    /// Seconds of a layer's part of a call with nothing beside it, on the links that it has.
+    [[nodiscard]] double time_alone(std::int64_t rank, DataParallelCall const& call) const;
     /// A call in the order of the stream.
     struct Issue {
         DataParallelCall const* call = nullptr;
+        double alone = 0;      ///< seconds, with nothing beside it
         std::size_t unit = 0;  ///< whose weights or gradients
         std::size_t after = PassTransfer::none;
         std::size_t before = PassTransfer::none;
@@ -75,6 +88,7 @@ private:
     SlotPrograms& programs_;
     LaneWriter& writer_;
     std::int64_t prefetch_;
+    std::span<SlowerTraffic const> slower_;
     std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::vector<LaneTasks>>> gathered_;
     std::map<std::pair<std::int64_t, std::int32_t>, double> lost_;
 };

@@ -7,6 +7,7 @@
 #include "cost_models/fsdp_memory.hpp"
 #include "simulator/engine/worker.hpp"
 #include "simulator/held_passes.hpp"
+#include "simulator/slower_traffic.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -81,6 +82,13 @@ Bytes gathered_further(StageLoad const& load, ParallelPlan const& plan, Framewor
     return further * layer;
 }
 
+std::vector<SlowerTraffic> slower_links(TaskGraph const& graph, Fabric const& fabric,
+                                        SimulationRequest const& request) {
+    check_engine_options(request.engine, fabric, "simulation");
+    if (request.engine.network == NetworkMode::ideal) return {};
+    return slower_traffic(graph, fabric, usable_bandwidths(fabric, request.engine));
+}
+
 bool is_set(std::atomic<bool> const* stop) { return stop != nullptr && stop->load(); }
 
 }  // namespace
@@ -101,14 +109,20 @@ PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, Simulat
     options.folding = result.folding;
     std::atomic<bool> const* const stop = request.engine.stop;
     options.stop = stop;
-    if (auto graph = graph_of(form, plan, options)) result.graph = std::move(*graph);
-    if (is_set(stop)) {
+    std::optional<TaskGraph> graph = graph_of(form, plan, options);
+    if (graph) {
+        result.fabric = std::make_unique<Fabric>(fabric_of(form, *graph, request));
+        result.alone = walk_graph(*graph).makespan();
+        options.slower = slower_links(*graph, *result.fabric, request);
+        // Transfers that last longer take more of the compute beside them.
+        if (!options.slower.empty()) graph = graph_of(form, plan, options);
+    }
+    if (graph) result.graph = std::move(*graph);
+    if (!graph || is_set(stop)) {
         result.simulation.state = Simulation::State::interrupted;
         result.simulation.message = "interrupted: nothing was simulated yet";
         return result;
     }
-    result.fabric = std::make_unique<Fabric>(fabric_of(form, result.graph, request));
-    result.alone = walk_graph(result.graph).makespan();
     result.simulation = simulate(result.graph, *result.fabric, request.engine);
     if (!result.finished()) return result;
     repeat(form, plan, request, options, result);

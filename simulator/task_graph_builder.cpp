@@ -42,7 +42,7 @@ public:
                    .most_tasks = options.most_tasks},
                   program_, options.jitter, options.seed),
           programs_(program_, options.granularity),
-          layered_(form, plan, program_, programs_, writer_, options.prefetch),
+          layered_(form, plan, program_, programs_, writer_, options.prefetch, options.slower),
           ends_(schedule_),
           stages_(static_cast<std::size_t>(schedule_.stages)) {
         for (Straggler const& s : options.stragglers)

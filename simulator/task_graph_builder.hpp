@@ -2,6 +2,7 @@
 
 #include "simulator/closed_form.hpp"
 #include "simulator/schedules/schedule.hpp"
+#include "simulator/slower_traffic.hpp"
 #include "simulator/step_program.hpp"
 #include "simulator/task_graph.hpp"
 
@@ -33,6 +34,7 @@ struct GraphOptions {
     double jitter = 0;          ///< of every kernel's time: standard deviation of its logarithm; the mean stays
     std::uint64_t seed = 1;
     std::vector<Straggler> stragglers{};
+    std::vector<SlowerTraffic> slower{};         ///< what the links of the step slow of data parallelism
     PipelineSchedule const* schedule = nullptr;  ///< instead of the plan's own, e.g. one read from a file
     std::int64_t most_tasks = 20'000'000;
     std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt: the graph is not finished

@@ -184,6 +184,38 @@ TEST_CASE("simulation: a link that fails or is slow is found by its name, and un
     CHECK(run.repetitions.empty());
 }
 
+TEST_CASE("simulation: degraded links slow a step as links of that bandwidth do, and others' traffic as much",
+          "[INV-33]") {
+    // Of transfers and compute side by side most is lost: what a transfer takes longer, the layers lose.
+    FrameworkProfile framework = neutral_framework();
+    framework.timing.front().fsdp_overlap = framework.timing.front().dp_overlap = known(0.2);
+    ClusterSpec machine = cluster();
+    machine.scale_out->bandwidth = known(12.5 * units::GB / units::s);
+    ModelSpec const model = llama(2048, 8, 8, 8, 5504);
+    Workload const workload{.sequence = 4096, .global_batch = 32};
+    ParallelPlan plan{.dp = 16, .zero = GENERATE(1, 2, 3)};
+    double const left = GENERATE(0.5, 0.2);
+    CAPTURE(plan.zero, left);
+    SimulationRequest request;
+    request.graph.granularity = Granularity::layer;
+    ClosedForm sound(model, workload, machine, framework, Precision::bf16);
+    double const usual = step_of(sound, plan, request);
+    machine.scale_out->bandwidth = known(left * 12.5 * units::GB / units::s);
+    ClosedForm slow(model, workload, machine, framework, Precision::bf16);
+    double const expected = step_of(slow, plan, request);
+    REQUIRE(expected > 1.02 * usual);
+    request.engine.other_traffic = 1 - left;
+    PlanSimulation const busy = simulate_plan(sound, plan, request);
+    CHECK(busy.simulation.times.makespan().base() == Approx(expected).epsilon(0.01));
+    CHECK(busy.alone.base() == Approx(usual).epsilon(0.01));
+    request.engine.other_traffic = 0;
+    request.degraded = {{.pattern = "*.nic.*", .factor = left}};
+    CHECK(step_of(sound, plan, request) == Approx(expected).epsilon(0.01));
+    // One of a ring's links holds all of it up.
+    request.degraded = {{.pattern = "node1.gpu3.nic.out", .factor = left}};
+    CHECK(step_of(sound, plan, request) > usual + 0.5 * (expected - usual));
+}
+
 TEST_CASE("simulation: sends of a pipeline that leaves its pod at some stages share the uplinks as they are priced",
           "[INV-33]") {
     FrameworkProfile framework = neutral_framework();
