@@ -32,6 +32,15 @@ NetworkDefaults defaults_of(ScaleUpKind kind) {
     return {0.72, 0.70, 14 * us, 1.0 * us};
 }
 
+/// Of cards on PCIe that copy through host memory: 4 x L40S, 5 of 31.5 GB/s.
+constexpr double through_host_ring = 0.17, through_host_all_to_all = 0.15;
+
+/// NVIDIA's drivers give GeForce cards and TITAN RTX no peer access over PCIe.
+bool lacks_peer_access(AcceleratorProfile const& accelerator) {
+    return accelerator.title.find("GeForce") != std::string::npos ||
+           accelerator.title.find("TITAN RTX") != std::string::npos;
+}
+
 NetworkDefaults scale_out_defaults(std::string_view kind) {
     using namespace units;
     if (kind == "infiniband") return {0.90, 0.60, 12 * us, 3.5 * us};  // H100 on NDR rails
@@ -91,9 +100,12 @@ void read_quad_links(ObjectReader& in, ScaleUpNetwork& network) {
         throw InputError("{}: is more than all links together (at most `bandwidth`)", in.path_to("quad_bandwidth"));
 }
 
-void read_peer_access(ObjectReader& in, ScaleUpNetwork& network) {
+void read_peer_access(ObjectReader& in, ScaleUpNetwork& network, AcceleratorProfile const& accelerator) {
     in.allow("peer_access");
-    if (!in.has("peer_access")) return;
+    if (!in.has("peer_access")) {
+        network.peer_access = network.kind != ScaleUpKind::pcie || !lacks_peer_access(accelerator);
+        return;
+    }
     if (network.kind != ScaleUpKind::pcie)
         throw InputError("{}: with kind '{}' (direct links and switches always have it; leave it out)",
                          in.path_to("peer_access"), name_of(network.kind));
@@ -112,16 +124,24 @@ void read_slice_cube(ObjectReader& in, ScaleUpNetwork& network) {
                              in.path_to("slice_cube"), network.slice_cube);
 }
 
-ScaleUpNetwork read_scale_up(ObjectReader in) {
+ScaleUpNetwork read_scale_up(ObjectReader in, AcceleratorProfile const& accelerator) {
     in.expect({"kind", "bandwidth"}, {"pair_bandwidth", "quad_bandwidth"});
     read_default_provenance(in);
     ScaleUpNetwork network;
     network.kind = scale_up_kind_from(in.text("kind"), in.path_to("kind"));
     network.bandwidth = positive_quantity<BytesPerSecond>(in, "bandwidth");
-    auto const defaults = defaults_of(network.kind);
+    read_peer_access(in, network, accelerator);
+    auto defaults = defaults_of(network.kind);
     std::string const why = fmt::format("the file gives none; usual for kind '{}'", name_of(network.kind));
-    network.ring_efficiency = efficiency_or(in, "ring_efficiency", defaults.ring, why);
-    network.all_to_all_efficiency = efficiency_or(in, "all_to_all_efficiency", defaults.all_to_all, why);
+    std::string reached = why;
+    if (!network.peer_access) {
+        defaults.ring = through_host_ring;
+        defaults.all_to_all = through_host_all_to_all;
+        reached +=
+            in.has("peer_access") ? " without peer access" : ", GeForce has no peer access unless peer_access says so";
+    }
+    network.ring_efficiency = efficiency_or(in, "ring_efficiency", defaults.ring, reached);
+    network.all_to_all_efficiency = efficiency_or(in, "all_to_all_efficiency", defaults.all_to_all, reached);
     constexpr std::string_view in_network = "in_network_reduction_efficiency";
     in.allow(in_network);
     if (in.has(in_network)) network.in_network_reduction_efficiency = bounded_number(in, in_network, 0.01, 2);
@@ -129,7 +149,6 @@ ScaleUpNetwork read_scale_up(ObjectReader in) {
     network.hop_latency = latency_or(in, "hop_latency", defaults.hop, why);
     read_pair_links(in, network);
     read_quad_links(in, network);
-    read_peer_access(in, network);
     network.torus = in.integers("torus");
     network.torus_wraps = in.flag("torus_wraps", true);
     if ((network.kind == ScaleUpKind::torus) != !network.torus.empty())
@@ -220,7 +239,7 @@ ClusterSpec read_cluster(ObjectReader in) {
     cluster.accelerator = accelerator_of(in);
     cluster.domain_size = count_between(in, "domain_size", in.integer("domain_size"), 1, most_accelerators);
     cluster.max_accelerators = count_between(in, "max_accelerators", 0, 0, most_accelerators);
-    cluster.scale_up = read_scale_up(in.object("scale_up"));
+    cluster.scale_up = read_scale_up(in.object("scale_up"), cluster.accelerator);
     if (auto scale_out = in.optional_object("scale_out")) cluster.scale_out = read_scale_out(std::move(*scale_out));
     cluster.host_memory = positive_quantity<Bytes>(in, "host_memory");
     in.allow("usd_per_accelerator_hour");

@@ -113,6 +113,27 @@ TEST_CASE("read_cluster: links of pairs, on PCIe and in a mesh alone") {
     CHECK_THROWS_WITH(read_with("mesh", R"(, "peer_access": false)"), contains("leave it out"));
 }
 
+TEST_CASE("cards on PCIe of a file that does not say it have peer access, but GeForce has none") {
+    auto const box = [](std::string const& accelerator, std::string const& more) {
+        JsonDocument const document = JsonDocument::from_text(
+            R"({"format": "cluster", "version": 1, "name": "mine", "domain_size": 4, "host_memory": "64 GB",
+                "accelerator": ")" +
+                accelerator + R"(", "scale_up": {"kind": "pcie", "bandwidth": "31.5 GB/s")" + more + "}}",
+            "mine.json");
+        return read_cluster(ObjectReader(document)).scale_up;
+    };
+    ScaleUpNetwork const shipped = find_cluster("rtx-4090-box", "test").scale_up;
+    ScaleUpNetwork const geforce = box("rtx-4090", "");
+    CHECK_FALSE(geforce.peer_access);
+    CHECK(geforce.ring_efficiency.value == shipped.ring_efficiency.value);
+    CHECK(geforce.all_to_all_efficiency.value == shipped.all_to_all_efficiency.value);
+    CHECK_THAT(geforce.ring_efficiency.source, contains("GeForce has no peer access unless peer_access says so"));
+    CHECK(box("rtx-4090", R"(, "peer_access": true)").peer_access);
+    CHECK(box("rtx-4090", R"(, "ring_efficiency": 0.3)").ring_efficiency.value == 0.3);
+    CHECK(box("rtx-a6000", "").peer_access);
+    CHECK(box("l40s", R"(, "peer_access": false)").ring_efficiency.value == shipped.ring_efficiency.value);
+}
+
 TEST_CASE("the topology between domains is what the file says, else the usual one of its kind of network") {
     CHECK(cluster(small_cluster).scale_out->topology == ScaleOutTopology::rail_optimised);
     auto const of_kind = [](std::string const& kind) {
