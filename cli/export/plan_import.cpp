@@ -18,6 +18,13 @@
 namespace sextant::cli {
 namespace {
 
+/// Options whose answers can be compared with those of the same value alone: workload, machine, and what is trained in
+/// which numbers. The others are the plan's own, and restrict a search.
+constexpr std::array same_question{"--gpus",        "--seq",       "--global-batch", "--document-tokens",
+                                   "--framework",   "--precision", "--gradients",    "--optimizer",
+                                   "--max-memory",  "--price",     "--lora-rank",    "--lora-targets",
+                                   "--base-weights"};
+
 struct Source {
     char const* option;
     std::string value;
@@ -102,9 +109,12 @@ void fill_subject(PlanOptions& o, ForeignPlan const& foreign, Given const& given
 
 /// The global batch of the plan that `filled` describes: the file's, or what its data-parallel ranks have together.
 std::optional<std::int64_t> batch_of(PlanOptions const& filled, ForeignPlan const& foreign) {
-    if (filled.global_batch || !foreign.rank_batch) return filled.global_batch;
+    if (filled.global_batch || (!foreign.rank_batch && !foreign.accumulation)) return filled.global_batch;
     constexpr std::int64_t beyond_any = std::int64_t{1} << 32;  // refused as a global batch, with its own message
-    return std::min(*foreign.rank_batch, beyond_any) * single_plan(filled, nullptr).dp;
+    ParallelPlan const plan = single_plan(filled, nullptr);
+    std::int64_t const rank_batch =
+        foreign.rank_batch ? *foreign.rank_batch : std::min(*foreign.accumulation, beyond_any) * plan.micro_batch;
+    return std::min(rank_batch, beyond_any) * plan.dp;
 }
 
 /// What the file leaves to the number of data-parallel ranks of the plan that `filled` describes.
@@ -256,17 +266,22 @@ std::string presets_of_import(CLI::App const& app) {
     return "";
 }
 
-std::string better_plan_line(PlanOptions const& o) {
+std::string better_plan_line(PlanOptions const& o, CLI::App const& app) {
     auto const source = source_of(o);
     if (!source) return "";
     std::string line = fmt::format("what would be better: sextant plan --model {} --cluster {}",
                                    sextant::shell_quoted(o.model), sextant::shell_quoted(o.cluster));
     bool const arguments = source->value.starts_with("--");
     line += fmt::format(" {}{}{}", source->option, arguments ? "=" : " ", sextant::shell_quoted(source->value));
-    if (!o.accelerators.empty()) line += " --gpus " + sextant::shell_quoted(o.accelerators);
-    if (o.lora_rank) line += fmt::format(" --lora-rank {}", *o.lora_rank);
-    if (!o.lora_targets.empty()) line += " --lora-targets " + sextant::shell_quoted(o.lora_targets);
-    if (!o.base_weights.empty()) line += " --base-weights " + sextant::shell_quoted(o.base_weights);
+    for (char const* const name : same_question) {
+        CLI::Option const* const option = app.get_option_no_throw(name);
+        if (option != nullptr && option->count() > 0)
+            line += fmt::format(" {} {}", name, sextant::shell_quoted(option->results().back()));
+    }
+    // A file may state how many micro-batches a step has, and not how long these are.
+    Given const given = given_options(app);
+    if (given("--micro-batch") && !given("--global-batch") && o.global_batch)
+        line += fmt::format(" --global-batch {}", *o.global_batch);
     return line + "\n";
 }
 

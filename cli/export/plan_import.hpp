@@ -41,7 +41,8 @@ bool names_import(PlanOptions const& options);
 /// without a file, and where its sizes say too little.
 std::string presets_of_import(CLI::App const& app);
 
-/// The line that says how to ask for something better than an imported plan, empty if none was.
-std::string better_plan_line(PlanOptions const& options);
+/// The line that says how to ask for something better than an imported plan, for the same workload and machine as on
+/// this command line; empty if none was imported. @param filled by `with_import`
+std::string better_plan_line(PlanOptions const& filled, CLI::App const& app);
 
 }  // namespace sextant::cli

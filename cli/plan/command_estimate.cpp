@@ -23,13 +23,21 @@ struct Options {
     OutputOptions output;
     bool explain = false;
     std::string measured_time;
-    std::optional<double> measured_mfu;
+    std::optional<double> measured_mfu, measured_tokens;
 };
 
 /// Seconds of a step that ran; nothing where none is given.
 std::optional<Seconds> measured_step(Options const& o, StepReport const& report) {
-    if (!o.measured_time.empty() && o.measured_mfu)
-        throw InputError("--measured-mfu: says what --measured-time says (give one)");
+    if (!o.measured_time.empty() + o.measured_mfu.has_value() + o.measured_tokens.has_value() > 1)
+        throw InputError("{}: says what {} says (give one)", o.measured_mfu ? "--measured-mfu" : "--measured-tokens",
+                         o.measured_time.empty() ? "--measured-tokens" : "--measured-time");
+    if (o.measured_tokens) {
+        if (!(*o.measured_tokens > 0) || *o.measured_tokens > 1e9)
+            throw InputError("--measured-tokens: {:g} is out of range (above 0, up to 1e9, per accelerator and second)",
+                             *o.measured_tokens);
+        double const predicted = report.tokens_per_second / static_cast<double>(report.accelerators);
+        return report.estimate.time * (predicted / *o.measured_tokens);
+    }
     if (o.measured_mfu) return report.estimate.time * (report.mfu / share_from(*o.measured_mfu, "--measured-mfu"));
     if (o.measured_time.empty()) return {};
     auto const time = parse_quantity<Seconds>(o.measured_time, "--measured-time");
@@ -52,7 +60,7 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
     switch (format) {
         case Format::json: deliver(options.output, context, step_report_json(question, report, reasons)); break;
         case Format::text:
-            deliver(options.output, context, estimate_text(question, report, reasons) + better_plan_line(options.plan));
+            deliver(options.output, context, estimate_text(question, report, reasons) + better_plan_line(asked, app));
             break;
         case Format::html: deliver(options.output, context, estimate_page(question, report, reasons)); break;
         case Format::markdown:
@@ -78,6 +86,10 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("--measured-mfu", options->measured_mfu,
                    "the same by the MFU that it reached, as MFU is counted here")
         ->option_text("SHARE");
+    app.add_option("--measured-tokens", options->measured_tokens,
+                   "the same by the tokens per second of one accelerator, as logs of FSDP, torchtitan and MaxText have "
+                   "them")
+        ->option_text("NUMBER");
     add_output_options(app, options->output, formats_and_page);
     app.footer(
         "Exit code 1 when the plan does not fit into memory.\n\nExamples:\n"

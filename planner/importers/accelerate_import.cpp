@@ -64,6 +64,17 @@ void read_first_fsdp(YamlValues& in, ForeignPlan& out, std::optional<std::int64_
             "fsdp_config.fsdp_sharding_strategy: say --shard-group, since the file has no num_processes");
 }
 
+/// FSDP 1 alone: weights for the backward are gathered ahead of it where it fetches before or after the layer at work.
+/// Source: PyTorch, notes on FSDP (explicit backward prefetching); accelerate/utils/dataclasses.py (none by default).
+void warn_of_prefetch(YamlValues& in, ForeignPlan& out) {
+    std::string const when = upper_case(in.text("fsdp_config.fsdp_backward_prefetch").value_or("NO_PREFETCH"));
+    if (when == "NO_PREFETCH")
+        out.warnings.emplace_back(
+            "fsdp_config.fsdp_backward_prefetch: with NO_PREFETCH, Accelerate's default, no layer's weights are "
+            "gathered ahead of its backward; they are counted as gathered ahead, as with BACKWARD_PRE, so a step that "
+            "ran may have taken longer");
+}
+
 void read_fsdp(YamlValues& in, ForeignPlan& out, std::optional<std::int64_t> processes) {
     ParallelPlan& p = out.plan;
     std::int64_t const version = in.integer("fsdp_config.fsdp_version", 1).value_or(1);
@@ -72,6 +83,7 @@ void read_fsdp(YamlValues& in, ForeignPlan& out, std::optional<std::int64_t> pro
         p.zero = in.flag("fsdp_config.fsdp_reshard_after_forward").value_or(true) ? 3 : 2;
     else
         read_first_fsdp(in, out, processes);
+    if (version == 1) warn_of_prefetch(in, out);
     if (in.flag("fsdp_config.fsdp_activation_checkpointing").value_or(false)) p.recompute = Recompute::full;
 }
 
@@ -84,10 +96,14 @@ std::string deepspeed_json(YamlValues& in) {
         return text;
     };
     std::int64_t const stage = in.integer("deepspeed_config.zero_stage", 0).value_or(2);
+    std::string const steps = "deepspeed_config.gradient_accumulation_steps";
+    std::string accumulation = "\"auto\"";
+    if (in.text(steps).value_or("auto") != "auto") accumulation = std::to_string(*in.integer(steps, 1));
     return fmt::format(
-        R"({{"zero_optimization": {{"stage": {}, "offload_optimizer": {{"device": "{}"}},
+        R"({{"gradient_accumulation_steps": {},
+            "zero_optimization": {{"stage": {}, "offload_optimizer": {{"device": "{}"}},
             "offload_param": {{"device": "{}"}}}}}})",
-        stage, device("offload_optimizer_device"), device("offload_param_device"));
+        accumulation, stage, device("offload_optimizer_device"), device("offload_param_device"));
 }
 
 /// Whether ranks with other data share their state.
@@ -123,10 +139,10 @@ void read_mesh(YamlValues& in, ForeignPlan& out, std::optional<std::int64_t> pro
 }
 
 void warn_of_the_rest(YamlValues& in, ForeignPlan& out) {
-    out.warnings.emplace_back(
-        "micro-batch, accumulation, sequence and gradient checkpointing are the training script's to say: "
-        "--micro-batch, "
-        "--global-batch, --seq and --recompute");
+    out.warnings.push_back(fmt::format(
+        "micro-batch, {}sequence and gradient checkpointing are the training script's to say: --micro-batch, "
+        "{}--seq and --recompute (for plan, --micro-batch restricts the search)",
+        out.accumulation ? "" : "accumulation, ", out.accumulation ? "" : "--global-batch, "));
     for (char const* key : {"dynamo_backend", "dynamo_config.dynamo_backend"}) {
         std::string const backend = upper_case(in.text(key).value_or("NO"));
         if (backend != "NO" && backend != "EAGER")
@@ -145,7 +161,7 @@ void warn_of_the_rest(YamlValues& in, ForeignPlan& out) {
                                                                      "same_network",
                                                                      "tpu_",
                                                                      "deepspeed_config.deepspeed_",
-                                                                     "deepspeed_config.gradient_",
+                                                                     "deepspeed_config.gradient_clipping",
                                                                      "deepspeed_config.zero3_",
                                                                      "deepspeed_config.offload_",
                                                                      "dynamo_config.",

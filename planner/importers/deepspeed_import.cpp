@@ -63,7 +63,8 @@ void read_batches(DeepSpeedSettings const& s, std::string_view launch, MicroBatc
     bool const says_micro_batch = s.micro_batch || out.rank_batch;
     out.rank_batch.reset();
     if (!out.global_batch && says_micro_batch) out.rank_batch = p.micro_batch * s.accumulation_steps.value_or(1);
-    if (s.train_batch && !s.micro_batch && of_launch == MicroBatch::open)
+    bool const fixes_batch = s.train_batch || s.accumulation_steps;
+    if (fixes_batch && !s.micro_batch && of_launch == MicroBatch::open)
         out.accumulation = s.accumulation_steps.value_or(1);
 }
 

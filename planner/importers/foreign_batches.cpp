@@ -12,8 +12,9 @@ std::int64_t micro_batch_left(std::int64_t accumulation, std::int64_t dp, std::i
     std::int64_t const micro_batches = dp * accumulation;
     if (global_batch % micro_batches != 0)
         throw InputError(
-            "{}: train_batch_size: {} is no multiple of data-parallel ranks x accumulation steps = {} x {} (without "
-            "train_micro_batch_size_per_gpu DeepSpeed takes for it what they leave)",
+            "{}: a global batch (train_batch_size) of {} is no multiple of data-parallel ranks x accumulation steps = "
+            "{} "
+            "x {} (without a micro-batch, train_micro_batch_size_per_gpu, DeepSpeed takes for it what they leave)",
             where, global_batch, dp, accumulation);
     return global_batch / micro_batches;
 }

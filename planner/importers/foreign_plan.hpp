@@ -21,7 +21,7 @@ struct ForeignPlan {
     std::optional<std::int64_t> global_batch;
     /// Sequences of one data-parallel rank in a step, where the file fixes these and not the global batch.
     std::optional<std::int64_t> rank_batch{};
-    /// Microbatches of a step, where the file fixes these and the global batch: a micro-batch is what they leave of it.
+    /// Microbatches of a step where the file fixes no micro-batch: what they leave of a global batch, else the plan's.
     std::optional<std::int64_t> accumulation{};
     /// Sequences of one data-parallel rank after which its pipeline runs empty and fills again, as often as a step
     /// needs.

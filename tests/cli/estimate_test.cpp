@@ -406,6 +406,8 @@ TEST_CASE("estimate --measured-time: how far off the prediction is, and what wou
     // By MFU: the same step.
     double const mfu = plain.at("mfu");
     CHECK(said({"--measured-mfu", fmt::format("{}", mfu / 1.5)}) == said(times(1.5)));
+    double const tokens = plain.at("tokens_per_s_per_gpu");
+    CHECK(said({"--measured-tokens", fmt::format("{}", tokens / 1.5)}) == said(times(1.5)));
     CHECK_THAT(run_sextant(asked + times(1.5)).out, contains("\nmeasured:\n"));
     CHECK_THAT(run_sextant(asked + times(1.5) + Arguments{"--format", "markdown"}).out, contains("\nMeasured:\n\n- "));
     // Faster than any device of the kind: that comes first, and no advice on how to reach it.
@@ -417,6 +419,9 @@ TEST_CASE("estimate --measured-time: how far off the prediction is, and what wou
     check_refused(asked + Arguments{"--measured-time", "-1s"}, "--measured-time");
     check_refused(asked + Arguments{"--measured-mfu", "0"}, "--measured-mfu");
     check_refused(asked + Arguments{"--measured-mfu", "31%", "--measured-time", "26s"}, "give one");
+    check_refused(asked + Arguments{"--measured-mfu", "31%", "--measured-tokens", "320"}, "give one");
+    check_refused(asked + Arguments{"--measured-tokens", "320", "--measured-time", "26s"}, "give one");
+    check_refused(asked + Arguments{"--measured-tokens", "0"}, "--measured-tokens");
 }
 
 TEST_CASE("estimate: pairs are read from a file of a plan as they were asked, and refused where they cannot be",

@@ -320,6 +320,15 @@ TEST_CASE("estimate: what the command line says counts before the file", "[cli][
 
     RunResult const text = run_sextant(Arguments{"estimate"} + command);
     CHECK_THAT(text.out, contains("what would be better: sextant plan --model llama-3.2-1b"));
+    // The same question: its workload and machine, and not what would restrict the search.
+    RunResult const other =
+        run_sextant(Arguments{"estimate"} + command +
+                    Arguments{"--seq", "1024", "--global-batch", "128", "--micro-batch", "2", "--max-memory", "70GB",
+                              "--price", "3", "--framework", "megatron:release=24.07", "--precision", "fp8"});
+    std::string const line = other.out.substr(other.out.find("what would be better:"));
+    CHECK_THAT(line, contains(" --seq 1024 --global-batch 128 --framework megatron:release=24.07 --precision fp8 "
+                              "--max-memory 70GB --price 3\n"));
+    CHECK(line.find("--micro-batch") == std::string::npos);
     check_refused(Arguments{"estimate"} + command + Arguments{"--from-torchtitan", file}, "is given as well");
     check_refused(
         {"estimate", "--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--from-megatron", folder.path("no")}, "no");
@@ -418,6 +427,18 @@ TEST_CASE("estimate: Accelerate's file gives a plan, with DeepSpeed's JSON besid
     CHECK(plan_of(model + deepspeed + rest).at("zero") == 2);
     CHECK(report(Arguments{"plan"} + model + deepspeed + rest).at("present").at("plan").at("dp") == 16);
     check_refused(Arguments{"estimate"} + model + deepspeed + fsdp, "--from-accelerate");
+    // Accumulation without a batch: of so many micro-batches on each rank; of a global batch it leaves the micro-batch.
+    Arguments const steps{"--from-accelerate",
+                          folder.file("steps.yaml", head + "distributed_type: DEEPSPEED\ndeepspeed_config:\n"
+                                                           "  gradient_accumulation_steps: 4\n  zero_stage: 2\n"),
+                          "--seq", "2048"};
+    CHECK(report(Arguments{"estimate"} + model + steps).at("global_batch") == 4 * 16);
+    Arguments const two = Arguments{"estimate"} + model + steps + Arguments{"--micro-batch", "2"};
+    CHECK(report(two).at("global_batch") == 128);
+    CHECK_THAT(run_sextant(two).out, contains(" --seq 2048 --global-batch 128\n"));
+    CHECK(plan_of(model + steps + Arguments{"--global-batch", "192"}).at("micro_batch") == 3);
+    check_refused(Arguments{"estimate"} + model + steps + Arguments{"--global-batch", "32"}, "global batch",
+                  "ranks x accumulation steps = 16 x 4");
 }
 
 TEST_CASE("plan: an imported plan stands beside the best", "[cli][import]") {

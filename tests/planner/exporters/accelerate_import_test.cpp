@@ -131,6 +131,13 @@ TEST_CASE("Accelerate gives DeepSpeed a stage, or the JSON that it names", "[imp
     CHECK(second.plan.offload == Offload::optimizer);
     CHECK(said_in(second.warnings, "offload_param: without effect but with stage 3"));
     CHECK_THROWS_WITH(accelerate(head + "  offload_param_device: gpu\n"), contains("'gpu' (none, cpu or nvme)"));
+    ForeignPlan const accumulates = accelerate(head + "  gradient_accumulation_steps: 8\n");
+    CHECK(accumulates.accumulation == 8);
+    CHECK_FALSE(said_in(accumulates.ignored, "accumulation"));
+    CHECK_FALSE(said_in(accumulates.warnings, "accumulation, "));
+    CHECK(said_in(accumulates.warnings, "micro-batch, sequence"));
+    CHECK_FALSE(accelerate(head + "  gradient_accumulation_steps: auto\n").accumulation);
+    CHECK_THROWS_WITH(accelerate(head + "  gradient_accumulation_steps: 0\n"), contains("out of range"));
     std::string const named = head + "  deepspeed_config_file: ds.json\n";
     CHECK(accelerate_deepspeed_file(named, "a") == "ds.json");
     CHECK_FALSE(accelerate_deepspeed_file(head, "a"));
@@ -162,4 +169,20 @@ TEST_CASE("Accelerate without FSDP and DeepSpeed has plain replicas", "[import]"
     CHECK_NOTHROW(accelerate("num_processes: 8\nuse_cpu: false\n"));
     CHECK_THROWS_WITH(accelerate("a: 1\n"), contains("neither distributed_type nor num_processes"));
     CHECK_THROWS_WITH(accelerate("num_processes: 8\nmixed_precision: int8\n"), contains("no, fp16, bf16 or fp8"));
+}
+
+TEST_CASE("Accelerate's FSDP 1 without prefetch in the backward is warned of, since gathers are counted ahead",
+          "[import]") {
+    std::string const key = "fsdp_backward_prefetch: ";
+    auto const warned = [&](std::string const& config) {
+        ForeignPlan const plan = accelerate(fsdp(config));
+        CHECK_FALSE(said_in(plan.ignored, "fsdp_backward_prefetch"));
+        return said_in(plan.warnings, "fsdp_backward_prefetch: with NO_PREFETCH");
+    };
+    CHECK(warned("  " + key + "NO_PREFETCH\n"));
+    CHECK(warned("  fsdp_version: 1\n"));
+    CHECK_FALSE(warned("  " + key + "BACKWARD_PRE\n"));
+    CHECK_FALSE(warned("  " + key + "BACKWARD_POST\n"));
+    CHECK_FALSE(warned("  fsdp_version: 2\n"));
+    CHECK(said_in(accelerate(fsdp("  fsdp_version: 2\n  " + key + "NO_PREFETCH\n")).ignored, "backward_prefetch"));
 }
