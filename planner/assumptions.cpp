@@ -5,6 +5,7 @@
 #include "core/spec/doubtful_values.hpp"
 #include "core/spec/framework_fields.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "core/spec/torus_slice.hpp"
 #include "cost_models/block_price.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/expert_overlap.hpp"
@@ -113,7 +114,8 @@ void add_schedule(std::vector<std::string>& lines, Schedule schedule) {
                         "which it does not slow down");
 }
 
-/// Groups that would fit into a domain, and that its edge cuts where ranks are numbered through.
+/// Groups that the edge of a domain cuts where ranks are numbered through, unevenly: those that would fit into one, and
+/// longer ones that do not fill whole domains.
 void add_cut_groups(std::vector<std::string>& lines, ClusterSpec const& cluster, ParallelPlan const& plan) {
     if (plan.world_size() <= cluster.domain_size || cluster.scale_up.kind == ScaleUpKind::torus) return;
     std::vector<std::string> cut;
@@ -123,13 +125,15 @@ void add_cut_groups(std::vector<std::string>& lines, ClusterSpec const& cluster,
                                      {GroupKind::data, "dp"}}) {
         GroupPlacement const group = place(kind, plan, cluster);
         std::int64_t const span = group.size * group.stride;
-        if (group.size > 1 && span <= cluster.domain_size && cluster.domain_size % span != 0)
+        bool const whole =
+            span <= cluster.domain_size ? cluster.domain_size % span == 0 : span % cluster.domain_size == 0;
+        if (group.size > 1 && group.stride < cluster.domain_size && !whole)
             cut.push_back(fmt::format("{} over {} ranks", name, group.size));
     }
     if (!cut.empty())
         lines.push_back(fmt::format(
-            "{}: the edge of a domain of {} cuts some of these groups; they are priced as if each lay in one domain, "
-            "with the accelerators left over idle and not paid",
+            "{}: the edge of a domain of {} cuts some of these groups; they are priced as if each began in a domain of "
+            "its own, in equal parts of those that it needs, with the accelerators left over idle and not paid",
             join(cut), cluster.domain_size));
 }
 
@@ -173,6 +177,10 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
         lines.emplace_back(
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; of measured steps "
             "those of MaxText on TPUs alone offloaded anything, activations");
+    if (cluster.scale_up.kind == ScaleUpKind::torus && plan.world_size() > 1)
+        lines.push_back(fmt::format("{} of {}, the most compact for {} accelerators; others may be slower",
+                                    plan.world_size() > cluster.domain_size ? "slices" : "a slice",
+                                    slice_topology(cluster, plan.world_size()), plan.world_size()));
     add_cut_groups(lines, cluster, plan);
     if (plan.pp > 1) add_schedule(lines, plan.schedule);
     if (plan.schedule == Schedule::overlapped && !can_overlap_experts(plan))

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <string>
 
 namespace sextant {
 namespace {
@@ -111,6 +112,17 @@ std::vector<SliceAxis> slice_axes(ClusterSpec const& cluster, std::int64_t chips
         axes[axis] = {.length = box[i], .closes = closes && up.torus_wraps};
     }
     return axes;
+}
+
+std::string slice_topology(ClusterSpec const& cluster, std::int64_t chips) {
+    Sides sides;
+    for (SliceAxis const& axis : slice_axes(cluster, chips))
+        sides.push_back(axis.length);
+    std::sort(sides.begin(), sides.end());
+    std::string text;
+    for (std::int64_t const side : sides)
+        text += (text.empty() ? "" : "x") + std::to_string(side);
+    return text;
 }
 
 }  // namespace sextant

@@ -3,6 +3,7 @@
 #include "core/spec/cluster_spec.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace sextant {
@@ -26,5 +27,8 @@ struct SliceAxis {
 /// 4 x 4, ... Source: Google TPU docs, tables of slice shapes of v4, v5p, v5e and v6e; arXiv:2304.01433 sec. 2.
 /// @pre the cluster's domains are tori
 std::vector<SliceAxis> slice_axes(ClusterSpec const& cluster, std::int64_t chips);
+
+/// The sides of such a slice, shortest first, as Google writes a topology: "4x8x8". @pre as slice_axes
+std::string slice_topology(ClusterSpec const& cluster, std::int64_t chips);
 
 }  // namespace sextant

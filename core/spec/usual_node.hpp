@@ -15,4 +15,9 @@ inline std::int64_t usual_gpus_per_node(ClusterSpec const& cluster) {
     return cluster.domain_size <= most_of_one_node ? cluster.domain_size : node_of_large_domain;
 }
 
+/// Whether a scale-up domain has several nodes, as a rack of NVL72 has.
+inline bool has_domains_of_nodes(ClusterSpec const& cluster) {
+    return usual_gpus_per_node(cluster) < cluster.domain_size;
+}
+
 }  // namespace sextant

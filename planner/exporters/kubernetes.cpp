@@ -1,9 +1,14 @@
+#include "core/spec/torus_slice.hpp"
 #include "planner/exporters/fabric.hpp"
 #include "planner/exporters/job_files.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/left_out.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -73,6 +78,34 @@ std::string resources(LaunchPlan const& launch) {
     return out;
 }
 
+/// GKE's name for the machines of a kind of TPU. Source: Google, "About TPUs in GKE", values of gke-tpu-accelerator.
+std::string_view gke_tpu(std::string_view accelerator) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 5> names{{{"tpu-v4", "tpu-v4-podslice"},
+                                                                                  {"tpu-v5e", "tpu-v5-lite-podslice"},
+                                                                                  {"tpu-v5p", "tpu-v5p-slice"},
+                                                                                  {"tpu-v6e", "tpu-v6e-slice"},
+                                                                                  {"tpu7x", "tpu7x"}}};
+    auto const found =
+        std::find_if(names.begin(), names.end(), [&](auto const& name) { return name.first == accelerator; });
+    return found == names.end() ? "REPLACE_WITH_TPU_ACCELERATOR" : found->second;
+}
+
+/// Nodes of the slice that the plan is priced on.
+std::string node_selector(LaunchPlan const& launch) {
+    if (launch.cluster.scale_up.kind != ScaleUpKind::torus || launch.cluster.accelerator.vendor != "Google") return "";
+    std::int64_t const chips = launch.plan.world_size();
+    std::string out;
+    if (chips > launch.cluster.domain_size)
+        out += fmt::format(
+            "      # Several slices: Multislice wants a JobSet with one Job of {} pods per slice, which is yours to "
+            "write.\n",
+            launch.cluster.domain_size / launch.per_node);
+    return out + fmt::format(
+                     "      nodeSelector:\n        cloud.google.com/gke-tpu-accelerator: {}\n"
+                     "        cloud.google.com/gke-tpu-topology: {}\n",
+                     gke_tpu(launch.cluster.accelerator.name), slice_topology(launch.cluster, chips));
+}
+
 std::string job(LaunchPlan const& launch, std::string const& name, Export const& exported) {
     std::string run = "cp /launch/* . && ";
     if (exported.reads_coordinator) run += "export NODE_RANK=\"$JOB_COMPLETION_INDEX\" && ";
@@ -82,10 +115,9 @@ std::string job(LaunchPlan const& launch, std::string const& name, Export const&
     std::string out = fmt::format(
         "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {0}\nspec:\n  completionMode: Indexed  # the index is the "
         "rank of the node\n  completions: {1}\n  parallelism: {1}\n  backoffLimit: {2}\n  template:\n    metadata:\n"
-        "      labels:\n        app: {0}\n    spec:\n      subdomain: {0}\n      restartPolicy: Never\n      "
-        "containers:\n"
-        "        - name: train\n",
+        "      labels:\n        app: {0}\n    spec:\n      subdomain: {0}\n      restartPolicy: Never\n",
         name, launch.nodes, 3 * launch.nodes);
+    out += node_selector(launch) + "      containers:\n        - name: train\n";
     out += "          image: " + yaml_quoted(launch.settings.image) + "\n";
     out += "          command: [\"bash\", \"-c\", " + yaml_quoted(run) + "]\n";
     out += environment(launch, name, exported.reads_coordinator) + resources(launch);

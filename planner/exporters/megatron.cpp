@@ -56,7 +56,10 @@ void add_layout(ArgumentLines& lines, ParallelPlan const& p, LaunchPlan const& l
     lines.option("--expert-tensor-parallel-size", p.expert_tp);
     bool const flexible = p.dispatcher == Dispatcher::deduplicated;
     lines.option("--moe-token-dispatcher-type", flexible ? "flex" : "alltoall");
-    if (flexible) lines.flag("--moe-enable-deepep");
+    if (flexible && hybrid_ep_ranks(p, launch) > 0)
+        lines.option("--moe-flex-dispatcher-backend", "hybridep");
+    else if (flexible)
+        lines.flag("--moe-enable-deepep");
     if (overlaps_experts(p)) lines.flag("--overlap-moe-expert-parallel-comm");
 }
 
@@ -176,7 +179,7 @@ Export write(LaunchPlan const& launch) {
         t.cannot("model", "Megatron-LM has no argument for {}", missing);
     add_run(lines, launch, t.plan);
     TorchrunScript const script{.header = file_header(megatron_exporter, launch, t.notes),
-                                .environment = megatron_environment(t.plan),
+                                .environment = megatron_environment(t.plan, launch),
                                 .arguments = lines.text(),
                                 .program = "pretrain_gpt.py"};
     return {.files = {{"megatron.sh", torchrun_script(launch, script)}},

@@ -1,10 +1,13 @@
 #include "planner/exporters/megatron_translation.hpp"
 
+#include "core/spec/usual_node.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/expert_overlap.hpp"
 #include "planner/exporters/megatron_attention.hpp"
 #include "planner/exporters/megatron_model.hpp"
 #include "planner/framework_rules.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -222,13 +225,28 @@ bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {
     return std::all_of(chunks.begin(), chunks.end(), [&](std::int64_t n) { return n == chunks.front(); });
 }
 
-std::vector<std::pair<std::string, std::string>> megatron_environment(ParallelPlan const& p) {
+std::int64_t hybrid_ep_ranks(ParallelPlan const& p, LaunchPlan const& launch) {
+    if (!launch.model.moe || p.dispatcher != Dispatcher::deduplicated || !has_domains_of_nodes(launch.cluster))
+        return 0;
+    std::int64_t const group = p.ep * p.expert_tp;
+    std::int64_t ranks = std::min(group, launch.cluster.domain_size);
+    while (group % ranks != 0)  // as HybridEP wants it
+        --ranks;
+    return ranks;
+}
+
+std::vector<std::pair<std::string, std::string>> megatron_environment(ParallelPlan const& p, LaunchPlan const& launch) {
     std::vector<std::pair<std::string, std::string>> out;
     if (p.precision == Precision::fp32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0");
     if (p.precision == Precision::tf32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1");
     if (p.tp * p.cp > 1 && p.zero < 2)
         out.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", overlaps_experts(p) ? "32" : "1");
     if (p.attention == AttentionKernel::eager) out.emplace_back("NVTE_MASKED_SOFTMAX_FUSION", "0");
+    if (std::int64_t const ranks = hybrid_ep_ranks(p, launch); ranks > 0) {
+        out.emplace_back("NUM_OF_HYBRID_EP_RANKS_PER_NVLINK_DOMAIN", fmt::format("{}", ranks));
+        out.emplace_back("NVLINK_DOMAIN_SIZE", fmt::format("{}", launch.cluster.domain_size));
+        out.emplace_back("USE_MNNVL", "1");
+    }
     return out;
 }
 

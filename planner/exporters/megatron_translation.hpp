@@ -12,8 +12,15 @@ void translate_for_megatron(Translation& t, LaunchPlan const& launch);
 /// What a script exports, name and value. TF32 is PyTorch's choice; one queue of work keeps the order of kernels that
 /// Megatron-Core's overlap counts on (required before Blackwell, of AMD's accelerators too, and not with its FSDP),
 /// passes beside one another want several; whether an unfused attention has a softmax of one kernel is read by
-/// Transformer Engine from here alone. Source: softmax.py of Transformer Engine 2.8 for the last.
-std::vector<std::pair<std::string, std::string>> megatron_environment(ParallelPlan const& plan);
+/// Transformer Engine from here alone; HybridEP asks how many ranks of a group share a domain. Source: softmax.py of
+/// Transformer Engine 2.8, hybrid_ep_buffer.py of DeepEP's branch hybrid-ep for the last two.
+std::vector<std::pair<std::string, std::string>> megatron_environment(ParallelPlan const& plan,
+                                                                      LaunchPlan const& launch);
+
+/// Ranks of each group of experts in one scale-up domain, where tokens are sent once per domain and a domain is of
+/// several hosts: HybridEP's to do. DeepEP's domains are hosts of at most eight ranks (NUM_MAX_NVL_PEERS, its buffers
+/// CUDA IPC of one host). 0: elsewhere.
+std::int64_t hybrid_ep_ranks(ParallelPlan const& plan, LaunchPlan const& launch);
 
 /// Whether the plan runs forwards beside backwards, and Megatron-Core can (`--overlap-moe-expert-parallel-comm`).
 bool overlaps_experts(ParallelPlan const& plan);

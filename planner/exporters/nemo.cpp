@@ -52,6 +52,10 @@ void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
         t.replace(&ParallelPlan::precision, p.precision == Precision::tf32 ? Precision::fp32 : Precision::bf16,
                   "precision", "the recipe has no {}", name_of(p.precision));
     translate_for_megatron(t, launch);
+    if (hybrid_ep_ranks(p, launch) > 0)
+        t.replace(
+            &ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher",
+            "the recipe can ask for DeepEP alone, whose domains are hosts of at most eight ranks: it has alltoall");
     if (!divides_evenly(p, model)) {
         t.cannot("stage_layers",
                  "the recipe lets Megatron-Core divide the layers evenly, which it can only if they are "
@@ -285,7 +289,7 @@ Export write(LaunchPlan const& launch) {
                           launch.checkpoint.steps > 0 ? launch.checkpoint.steps : launch.settings.steps);
     python += model_config(t.plan, launch.model) + strategy(t.plan, launch) + recipe(launch, t.plan);
     TorchrunScript const script{.header = file_header(nemo_exporter, launch, {}),
-                                .environment = megatron_environment(t.plan),
+                                .environment = megatron_environment(t.plan, launch),
                                 .arguments = {},
                                 .program = "nemo_recipe.py"};
     return {.files = {{"nemo_recipe.py", python}, {"nemo.sh", torchrun_script(launch, script)}},

@@ -1,9 +1,29 @@
+#include "core/spec/usual_node.hpp"
 #include "planner/exporters/fabric.hpp"
 #include "planner/exporters/job_files.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/left_out.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace sextant {
+
+namespace {
+
+/// Hosts of a domain that a job takes together, so that each group of experts lies in as few domains as it is priced
+/// over: as many as are in a domain at most, of which the job and those groups are multiples. 0: not to be said.
+std::int64_t segment_of(LaunchPlan const& launch) {
+    if (!has_domains_of_nodes(launch.cluster) || launch.nodes == 1) return 0;
+    std::int64_t const domain = launch.cluster.domain_size;
+    std::int64_t const group = launch.plan.ep * launch.plan.expert_tp;
+    std::int64_t const domains = (group + domain - 1) / domain;
+    for (std::int64_t hosts = std::min(launch.nodes, domain / launch.per_node); hosts > 1; --hosts)
+        if (launch.nodes % hosts == 0 && hosts * launch.per_node * domains % group == 0) return hosts;
+    return 0;
+}
+
+}  // namespace
 
 ExportedFile slurm_job(LaunchPlan const& launch, Export const& exported) {
     std::string const name = dns_label(launch.model.name);
@@ -11,6 +31,7 @@ ExportedFile slurm_job(LaunchPlan const& launch, Export const& exported) {
     text += fmt::format("#SBATCH --job-name={}\n#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n", name, launch.nodes);
     if (launch.cluster.accelerator.vendor == "NVIDIA" || launch.cluster.accelerator.vendor == "AMD")
         text += fmt::format("#SBATCH --gpus-per-node={}\n", launch.per_node);
+    if (std::int64_t const hosts = segment_of(launch); hosts > 0) text += fmt::format("#SBATCH --segment={}\n", hosts);
     text += "#SBATCH --exclusive\n#SBATCH --requeue\n#SBATCH --output=%x-%j.out\n";
     text += "# Slurm batch script, written by 'sextant export'. Add --partition, --account and --time of your site.\n";
     text += comment_lines(fmt::format("{} on {} x {}: {} nodes of {}", named(launch.model), launch.plan.world_size(),

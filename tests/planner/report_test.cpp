@@ -287,6 +287,15 @@ TEST_CASE("memory limit: both the device and the host must have room", "[INV-21]
     CHECK_FALSE(limit.admits(memory));
 }
 
+TEST_CASE("report: the slice of a torus that a plan is priced on is named") {
+    Subject s;
+    s.machine = find_cluster("tpu-v5p", "test");
+    s.workload.global_batch = 256;
+    std::vector<std::string> const lines = s.report({.dp = 256}).assumptions;
+    CHECK(std::count(lines.begin(), lines.end(),
+                     "a slice of 4x8x8, the most compact for 256 accelerators; others may be slower") == 1);
+}
+
 TEST_CASE("report: groups that the edge of a domain cuts are named, and those that fit are not") {
     Subject s;
     auto const cut = [&](ParallelPlan const& plan) {
@@ -301,5 +310,7 @@ TEST_CASE("report: groups that the edge of a domain cuts are named, and those th
     std::string const line = cut({.dp = 9, .tp = 16});
     CHECK_THAT(line, contains("tp over 16 ranks: the edge of a domain of 72"));
     CHECK_THAT(cut({.dp = 4, .tp = 8, .pp = 4}), contains("dp over 4 ranks"));
-    CHECK(cut({.dp = 4, .tp = 16}).empty());  // one rack has them all
+    CHECK(cut({.dp = 4, .tp = 16}).empty());                                        // one rack has them all
+    CHECK_THAT(cut({.dp = 128, .tp = 1, .pp = 2}), contains("dp over 128 ranks"));  // a rack and 56, not 64 and 64
+    CHECK(cut({.dp = 144, .tp = 1, .pp = 2}).empty());
 }

@@ -60,6 +60,12 @@ TEST_CASE("slice_axes: slices of three axes have the shapes that Google's tables
     CHECK(slice("tpu-v5p", 8960) == Lengths{16, 20, 28});
 }
 
+TEST_CASE("slice_topology writes sides as Google does, shortest first") {
+    CHECK(slice_topology(find_cluster("tpu-v5p", "test"), 256) == "4x8x8");
+    CHECK(slice_topology(find_cluster("tpu-v5e", "test"), 8) == "2x4");
+    CHECK(slice_topology(find_cluster("tpu-v6e", "test"), 512) == "16x16");  // two of these
+}
+
 TEST_CASE("slice_axes: slices of two axes close over whole axes alone") {
     for (char const* name : {"tpu-v5e", "tpu-v6e"}) {
         CAPTURE(name);

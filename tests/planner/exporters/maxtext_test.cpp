@@ -1,3 +1,4 @@
+#include "planner/exporters/job_files.hpp"
 #include "planner/remat_policies.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/exporters/exported.hpp"
@@ -203,4 +204,20 @@ TEST_CASE("MaxText's own checks are met, or it is said that they are not", "[exp
     CHECK_FALSE(notes(written(fp8, "h100-sxm", "llama-3.1-8b", 8), "", "precision"));
     CHECK(writes(written(fp8, "h100-sxm"), "max_segments_per_seq: "));
     CHECK_FALSE(writes(written({.dp = 8}, "tpu-v5p"), "max_segments_per_seq"));
+}
+
+TEST_CASE("a Kubernetes job on TPUs asks GKE for the slice that the plan is priced on", "[export]") {
+    auto const job = [](char const* cluster, std::int64_t dp) {
+        LaunchPlan const launch = make_launch_plan(find_model("llama-3.1-8b"), find_cluster(cluster, "test"),
+                                                   {.sequence = 1024, .global_batch = dp}, {.dp = dp, .zero = 3}, {});
+        return kubernetes_job(launch, {.command = {"bash", "maxtext.sh"}}).text;
+    };
+    std::string const v5p = job("tpu-v5p", 256);
+    CHECK_THAT(v5p, contains("      nodeSelector:\n        cloud.google.com/gke-tpu-accelerator: tpu-v5p-slice\n"
+                             "        cloud.google.com/gke-tpu-topology: 4x8x8\n      containers:\n"));
+    CHECK(v5p.find("Multislice") == std::string::npos);
+    std::string const pods = job("tpu-v6e", 512);
+    CHECK_THAT(pods, contains("gke-tpu-topology: 16x16\n"));
+    CHECK_THAT(pods, contains("JobSet with one Job of 64 pods per slice"));
+    CHECK(job("h100-sxm", 64).find("nodeSelector") == std::string::npos);
 }

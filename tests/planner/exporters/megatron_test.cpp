@@ -1,3 +1,4 @@
+#include "planner/exporters/job_files.hpp"
 #include "planner/importers/foreign_plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/exporters/exported.hpp"
@@ -293,6 +294,46 @@ TEST_CASE("DeepEP is for experts on several ranks", "[export]") {
     plan.sequence_parallel = Switch::on;
     plan.dispatcher = Dispatcher::deduplicated;
     CHECK_FALSE(notes(exported("megatron", "mixtral-8x7b", plan), "", "moe_dispatcher"));
+}
+
+TEST_CASE("once per domain is HybridEP's to send where a domain is of several hosts, and DeepEP's elsewhere",
+          "[export]") {
+    auto const written = [](char const* format, char const* cluster, ParallelPlan plan) {
+        plan.dispatcher = Dispatcher::deduplicated;
+        return exported({.format = format,
+                         .model = find_model("qwen3-30b-a3b"),
+                         .plan = plan,
+                         .global_batch = plan.dp,
+                         .cluster = cluster});
+    };
+    Export const rack = written("megatron", "gb200-nvl72", {.dp = 64, .ep = 64});
+    CHECK(writes(rack, "--moe-token-dispatcher-type flex\n"));
+    CHECK(writes(rack, "--moe-flex-dispatcher-backend hybridep"));
+    CHECK_FALSE(writes(rack, "deepep"));
+    CHECK(writes(rack, "export NUM_OF_HYBRID_EP_RANKS_PER_NVLINK_DOMAIN=64\n"));
+    CHECK(writes(rack, "export NVLINK_DOMAIN_SIZE=72\n"));
+    CHECK(writes(rack, "export USE_MNNVL=1\n"));
+    Export const halves = written("megatron", "gb200-nvl72", {.dp = 128, .ep = 128});
+    CHECK(writes(halves, "export NUM_OF_HYBRID_EP_RANKS_PER_NVLINK_DOMAIN=64\n"));
+    Export const nodes = written("megatron", "h100-sxm", {.dp = 64, .ep = 64});
+    CHECK(writes(nodes, "--moe-enable-deepep"));
+    CHECK_FALSE(writes(nodes, "HYBRID_EP"));
+    CHECK(notes(written("nemo", "gb200-nvl72", {.dp = 64, .ep = 64}), "DeepEP alone", "moe_dispatcher"));
+    CHECK_FALSE(notes(written("nemo", "h100-sxm", {.dp = 64, .ep = 64}), "", "moe_dispatcher"));
+}
+
+TEST_CASE("a job on racks asks Slurm for hosts of one rack together, in whole groups of experts", "[export]") {
+    auto const batch = [](char const* cluster, ParallelPlan const& plan) {
+        LaunchPlan const launch = make_launch_plan(find_model("qwen3-30b-a3b"), find_cluster(cluster, "test"),
+                                                   {.sequence = 1024, .global_batch = plan.dp}, plan, {});
+        return slurm_job(launch, {.command = {"bash", "megatron.sh"}}).text;
+    };
+    CHECK_THAT(batch("gb200-nvl72", {.dp = 256, .ep = 64}), contains("#SBATCH --segment=16\n"));
+    CHECK_THAT(batch("gb200-nvl72", {.dp = 256, .ep = 128}), contains("#SBATCH --segment=16\n"));
+    CHECK_THAT(batch("gb200-nvl72", {.dp = 288, .ep = 8}), contains("#SBATCH --segment=18\n"));
+    CHECK_THAT(batch("gb200-nvl72", {.dp = 576, .ep = 64}), contains("#SBATCH --segment=16\n"));  // not 18
+    CHECK_THAT(batch("gb200-nvl72", {.dp = 32, .ep = 8}), contains("#SBATCH --segment=8\n"));
+    CHECK(batch("h100-sxm", {.dp = 256, .ep = 64}).find("--segment") == std::string::npos);
 }
 
 TEST_CASE("a sequence that context parallelism does not cut into two parts for each rank is said to be refused",
