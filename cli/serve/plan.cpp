@@ -162,8 +162,10 @@ void replay_load(ServeQuestion& q, Options const& o) {
         if (given) throw InputError("{}: the trace says that (drop it or --trace)", flag);
     RequestTrace trace = read_request_trace(o.trace, q.model.max_positions > 0 ? q.model.max_positions : 1 << 20);
     if (trace.has_prefixes || !trace.adapters.empty())
-        throw InputError("--trace: {} has {} (a plan is for requests without; 'sextant serve simulate' replays them)",
-                         o.trace, trace.has_prefixes ? "prefixes" : "adapters");
+        throw InputError(
+            "--trace: {} has {} (a plan is for requests without; 'sextant sweep serve simulate ... --axis "
+            "replicas=1..8 --columns state,objective.good_share' replays them on so many replicas)",
+            o.trace, trace.has_prefixes ? "prefixes" : "adapters");
     for (ServingRequest& request : trace.requests)  // a plan serves everybody alike
         request.tenant = request.priority = 0;
     replay(q, std::move(trace.requests));

@@ -215,9 +215,10 @@ void add_sentence(std::string& out, std::string_view line, std::size_t columns) 
     out += wrapped(line, std::string(indent, ' '), columns);
 }
 
-/// Whether a line as far in as the one before is an item of its own: "- ...", "plan: tp8 ...", "name = value ...".
+/// Whether a line as far in as the one before is an item of its own: "- ...", "plan: tp8 ...", "name = value ...", a
+/// price.
 bool begins_item(std::string_view text, std::string_view word) {
-    return word == "-" || word.ends_with(':') || text.find(" = ") != std::string_view::npos;
+    return word == "-" || word.starts_with('$') || word.ends_with(':') || text.find(" = ") != std::string_view::npos;
 }
 
 /// The line and those after it that go on with it: a report breaks its sentences at a width of its own, and broken

@@ -1,7 +1,7 @@
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/written_file.hpp"
-#include "cli/shell/terminal.hpp"
+#include "cli/progress.hpp"
 #include "cli/sweep/evaluate.hpp"
 #include "cli/sweep/output.hpp"
 #include "cli/sweep/progress.hpp"
@@ -88,7 +88,7 @@ int list_columns(SweepQuestion const& question, CommandContext& context) {
 
 SweepProgress::Where progress_place(Options const& o, CommandContext& context) {
     if (context.progress) return SweepProgress::Where::host;
-    if (terminal_of(context.err).columns > 0) return SweepProgress::Where::terminal;
+    if (ProgressLine(context, Progress::on_terminals).shown()) return SweepProgress::Where::terminal;
     return o.progress ? SweepProgress::Where::log : SweepProgress::Where::nowhere;
 }
 

@@ -145,6 +145,7 @@ TEST_CASE("fit_text keeps the items of a list apart and joins what hangs under a
     std::string const items = first + " it\n" + "  casts_weights = 0: nothing\n";
     CHECK_THAT(fit_text(items, 80), contains("\n  casts_weights = 0: nothing\n"));
     CHECK_THAT(fit_text(first + " it\n" + "  - casts\n", 80), contains("\n  - casts\n"));
+    CHECK_THAT(fit_text(first + " it\n" + "  $0.092 per million tokens\n", 80), contains("\n  $0.092 per million"));
     std::string const plan = "2: " + std::string(60, 'p') + " full gives way: +0.5 %: 135.2 ms ep communication more";
     REQUIRE(longest_line(wrapped(plan, "   ")) < 101);
     CHECK(fit_text(wrapped(plan, "   "), 80) == wrapped(plan, "  ", 80));
@@ -198,6 +199,13 @@ TEST_CASE("a pipe is as wide as COLUMNS says, and has no width without it") {
     ::setenv("COLUMNS", "wide", 1);
     CHECK(terminal_behind(pipe.ends[1]).columns == 0);
     ::unsetenv("COLUMNS");
+}
+
+TEST_CASE("sweep writes its progress anew on a terminal alone, not into a file of so many columns") {
+    RunResult const swept = run_for({.columns = 80}, {"sweep", "memory", "--model", "llama-3.2-1b", "--cluster",
+                                                      "h100-sxm", "--axis", "gpus=1,2", "--columns", "fits"});
+    CHECK(swept.code == 0);
+    CHECK(swept.err.find('\r') == std::string::npos);
 }
 
 TEST_CASE("the list of commands and errors fit the terminal") {
