@@ -37,7 +37,7 @@ void note_assumptions(ServeSimulateReport& report) {
     if (report.setup.prefill_replicas > 0) {
         ServingPlan const& decodes = report.what.plan;
         ServingPlan const& prompts = report.prompts ? report.prompts->what.plan : decodes;
-        if (auto const fault = pipeline_fault(report.what.engine.name, prompts, decodes))
+        if (auto const fault = pipeline_fault(report.what.engine.program, prompts, decodes))
             report.assumptions.push_back(fmt::format("{}: these are the figures of one that did", *fault));
     }
     if (report.prompts) {

@@ -1,4 +1,5 @@
 #include "core/is_one_of.hpp"
+#include "core/spec/engine_profile.hpp"
 #include "planner/exporters/serve_script.hpp"
 #include "planner/serving/apart_candidates.hpp"
 
@@ -101,7 +102,7 @@ void add_cache(ArgumentLines& lines, ServeLaunch const& l) {
 /// Source: SGLang 0.5.5, docs/advanced_features/pd_disaggregation.md.
 void add_role(ArgumentLines& lines, Notes& notes, ServeLaunch const& l) {
     if (l.role == ServeRole::whole) return;
-    if (auto fault = l.role == ServeRole::decode ? pipeline_fault("sglang", l.peer, l.plan) : std::nullopt)
+    if (auto fault = l.role == ServeRole::decode ? pipeline_fault(EngineProgram::sglang, l.peer, l.plan) : std::nullopt)
         notes.push_back({"pp", std::move(*fault)});
     lines.option("--disaggregation-mode", l.role == ServeRole::prefill ? "prefill" : "decode");
     notes.push_back({"router",

@@ -1,3 +1,4 @@
+#include "core/spec/engine_profile.hpp"
 #include "planner/exporters/serve_script.hpp"
 #include "planner/serving/apart_candidates.hpp"
 
@@ -110,7 +111,7 @@ void add_role(ArgumentLines& lines, Notes& notes, ServeLaunch const& l) {
         notes.push_back({"tp", fmt::format("vLLM 0.11 takes no cache of more ranks (tp {}) than those that decode have "
                                            "(tp {}): a later version does, or --prefill-tp {}",
                                            prompts.tp, decodes.tp, decodes.tp)});
-    if (auto fault = pipeline_fault("vllm", prompts, decodes)) notes.push_back({"pp", std::move(*fault)});
+    if (auto fault = pipeline_fault(EngineProgram::vllm, prompts, decodes)) notes.push_back({"pp", std::move(*fault)});
 }
 
 ServeExport write(ServeLaunch const& l) {

@@ -137,11 +137,11 @@ std::vector<ServeCandidate> side_of(ServeQuestion const& q, std::size_t machine,
 
 }  // namespace
 
-std::optional<std::string> pipeline_fault(std::string_view engine, ServingPlan const& prompts,
+std::optional<std::string> pipeline_fault(EngineProgram program, ServingPlan const& prompts,
                                           ServingPlan const& decodes) {
-    if (engine.starts_with("vllm") && (prompts.pp > 1 || decodes.pp > 1))
+    if (is_vllm(program) && (prompts.pp > 1 || decodes.pp > 1))
         return "vLLM's connector takes no caches of pipeline stages (--pp 1, --prefill-pp 1)";
-    if (engine == "sglang" && decodes.pp > 1)
+    if (program == EngineProgram::sglang && decodes.pp > 1)
         return "SGLang has no pipeline stages of replicas that decode alone (--pp 1; prompts may have --prefill-pp)";
     return {};
 }
@@ -162,13 +162,13 @@ std::vector<ServeCandidate> apart_candidates(ServeQuestion const& q) {
     ServeQuestion decodes = q;
     decodes.chunks = {*std::min_element(q.chunks.begin(), q.chunks.end())};  // they have no prompts
     auto const takes_caches = [&](ServingPlan const& plan) {
-        return !q.stages.empty() || !pipeline_fault(q.engine.name, {}, plan);
+        return !q.stages.empty() || !pipeline_fault(q.engine.program, {}, plan);
     };
     for (std::size_t m = 0; m < q.machines.size(); ++m) {
         // Iterations hold few prompts: one limit that does not bind is enough.
         auto const any_batch = [&](ServingPlan const& plan) {
             std::vector<std::int64_t> const limits = batch_limits(alone, plan);
-            if (alone.stages.empty() && pipeline_fault(q.engine.name, plan, {})) return false;
+            if (alone.stages.empty() && pipeline_fault(q.engine.program, plan, {})) return false;
             return plan.max_batch == limits[std::min<std::size_t>(1, limits.size() - 1)];
         };
         std::vector<ServeCandidate> const senders = best_of(

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "core/spec/engine_profile.hpp"
 #include "planner/serving/serve_plan.hpp"
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace sextant {
@@ -25,7 +25,7 @@ std::vector<ServeCandidate> apart_candidates(ServeQuestion const& question);
 /// connector refuses pipelines, SGLang has none of replicas that decode alone.
 /// Source: vLLM, issues 40674 and 52913 ("does not support PP-disaggregated KV transfer"); SGLang, pull request 8846
 /// and issue 11857 (pipelines of prompts only).
-std::optional<std::string> pipeline_fault(std::string_view engine, ServingPlan const& prompts,
+std::optional<std::string> pipeline_fault(EngineProgram program, ServingPlan const& prompts,
                                           ServingPlan const& decodes);
 
 /// @throws InputError: splits of replicas for prompts that the model does not allow.
