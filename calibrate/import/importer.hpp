@@ -24,8 +24,8 @@ struct ImportedProduct {
     std::int64_t m = 0, n = 0, k = 0;
     double microseconds = 0;
     CacheState cache = CacheState::hot;
-    bool quantised_before = false;  ///< activations came quantised, where the format needs it
-    std::int64_t batch = 1;         ///< products of that shape, each with operands of its own
+    bool quantised_before = false;               ///< activations came quantised, where the format needs it
+    std::int64_t batch = 1;                      ///< products of that shape, each with operands of its own
     std::optional<std::int64_t> result_bytes{};  ///< of an element; absent: as the format has it
 };
 
