@@ -200,9 +200,8 @@ std::string best_plan_text(StepReport const& best, ClusterSpec const& cluster,
                             human(best.estimate.memory.allocated()), human(best.estimate.memory.reserved_high)),
                 "   ");
     if (auto const room = roomier_limit(best))
-        text += wrapped(fmt::format("   tight: the upper end of the memory range does not fit; {} asks for more room",
-                                    room_option(*room)),
-                        "   ", 90);
+        text += fmt::format("   tight: the upper end of the memory range does not fit; {} asks for more room\n",
+                            room_option(*room));
     if (best.million_tokens_cost)
         text += wrapped(fmt::format("   {} per million tokens{}", human(*best.million_tokens_cost), at_price(cluster)),
                         "   ");
