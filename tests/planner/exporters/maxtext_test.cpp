@@ -210,7 +210,7 @@ TEST_CASE("a Kubernetes job on TPUs asks GKE for the slice that the plan is pric
     auto const job = [](char const* cluster, std::int64_t dp) {
         LaunchPlan const launch = make_launch_plan(find_model("llama-3.1-8b"), find_cluster(cluster, "test"),
                                                    {.sequence = 1024, .global_batch = dp}, {.dp = dp, .zero = 3}, {});
-        return kubernetes_job(launch, {.command = {"bash", "maxtext.sh"}}).text;
+        return kubernetes_job(launch, {.files = {}, .command = {"bash", "maxtext.sh"}}).text;
     };
     std::string const v5p = job("tpu-v5p", 256);
     CHECK_THAT(v5p, contains("      nodeSelector:\n        cloud.google.com/gke-tpu-accelerator: tpu-v5p-slice\n"

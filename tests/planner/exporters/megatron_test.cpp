@@ -326,7 +326,7 @@ TEST_CASE("a job on racks asks Slurm for hosts of one rack together, in whole gr
     auto const batch = [](char const* cluster, ParallelPlan const& plan) {
         LaunchPlan const launch = make_launch_plan(find_model("qwen3-30b-a3b"), find_cluster(cluster, "test"),
                                                    {.sequence = 1024, .global_batch = plan.dp}, plan, {});
-        return slurm_job(launch, {.command = {"bash", "megatron.sh"}}).text;
+        return slurm_job(launch, {.files = {}, .command = {"bash", "megatron.sh"}}).text;
     };
     CHECK_THAT(batch("gb200-nvl72", {.dp = 256, .ep = 64}), contains("#SBATCH --segment=16\n"));
     CHECK_THAT(batch("gb200-nvl72", {.dp = 256, .ep = 128}), contains("#SBATCH --segment=16\n"));
