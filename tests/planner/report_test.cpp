@@ -305,7 +305,7 @@ TEST_CASE("report: groups that the edge of a domain cuts are named, and those th
     };
     CHECK(cut({.dp = 2, .tp = 8, .pp = 2}).empty());
     s.machine = find_cluster("gb200-nvl72", "test");
-    s.workload.global_batch = 72;
+    s.workload.global_batch = 1152;
     CHECK(cut({.dp = 9, .tp = 8, .pp = 2}).empty());  // 72 ranks of each stage: a rack
     std::string const line = cut({.dp = 9, .tp = 16});
     CHECK_THAT(line, contains("tp over 16 ranks: the edge of a domain of 72"));

@@ -190,7 +190,8 @@ TEST_CASE("scoring: a model with one output has no logits, and no output matrix 
         ModelSpec const model = find_model(name);
         ClosedForm form(model, workload, setting.cluster, setting.framework, Precision::bf16);
         StageMemory const whole = form.evaluate(plan).memory;
-        ClosedForm scalar(with_labels(model), workload, setting.cluster, setting.framework, Precision::bf16);
+        ModelSpec const labelled = with_labels(model);
+        ClosedForm scalar(labelled, workload, setting.cluster, setting.framework, Precision::bf16);
         StageMemory const one = scalar.evaluate(plan).memory;
         CHECK(whole.logits > Bytes{});
         CHECK(one.logits < 0.01 * whole.logits);
