@@ -25,7 +25,7 @@ std::vector<Usual> const& all_usual() {
           "run.effective_training_time_ratio", "run.days", "run.dollars", "run.energy.kwh"}},
         {"goodput",
          {"closed_form.effective_training_time_ratio", "simulation.effective_training_time_ratio", "closed_form.wall_s",
-          "closed_form.mtbf_s", "tiers.0.interval_s", "simulation.failures.mean", "usd", "lost_usd"}},
+          "closed_form.mtbf_s", "tiers.0.interval_s", "simulation.failures.mean"}},
         {"trials budget", {"methods.0.method", "methods.0.units", "methods.0.simulation.wall_units"}},
         {"trials schedule", {"steps", "tokens", "learning_rate_sum"}},
         {"scaling predict", {"parameters", "tokens", "flops", "loss", "loss_interval.low_80", "loss_interval.high_80"}},
