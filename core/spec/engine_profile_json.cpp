@@ -44,12 +44,15 @@ Choice choice_of(ObjectReader& in, char const* key, std::span<char const* const>
 
 /// Of a file that does not state it: the one whose name the profile's begins with ("vllm-v0", "sglang-patched").
 EngineProgram program_named(std::string_view profile) {
+    std::size_t found = 0;  // other
     std::size_t longest = 0;
     for (std::size_t i = 0; i < programs.size(); ++i) {
         std::string_view const name = programs.at(i);
-        if (profile.starts_with(name) && name.size() > std::string_view(programs.at(longest)).size()) longest = i;
+        if (!profile.starts_with(name) || name.size() <= longest) continue;
+        longest = name.size();
+        found = i;
     }
-    return static_cast<EngineProgram>(longest);
+    return static_cast<EngineProgram>(found);
 }
 
 std::string text_of(EngineInterval const& interval) {
