@@ -128,7 +128,9 @@ public:
           form_(model, workload, cluster, framework, precision),
           limit_(limit),
           options_(options),
-          price_(accelerator_price(cluster)) {}
+          price_(accelerator_price(cluster)) {
+        form_.hold_longest(options.longest_sequence);
+    }
 
     void visit(Shape const& shape, std::size_t index) {
         shape_ = index;

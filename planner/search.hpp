@@ -47,6 +47,7 @@ struct SearchOptions {
     std::size_t top = 10;
     Kept keep = Kept::best;
     Grouping grouping = Grouping::layout;
+    std::int64_t longest_sequence = 0;        ///< `ClosedForm::hold_longest`
     std::optional<double> at_most{};          ///< what is to be refined is every plan that scores no more, however many
     unsigned threads = 0;                     ///< 0: as many as the machine has
     std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt: finish what is begun and report that

@@ -285,7 +285,8 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
 void ClosedForm::fill_memory(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const {
     bool first = true;
     auto const note = [&](StageLoad const& load, std::int64_t rank) {
-        StageMemory const memory = stage_memory(load, plan, framework_.memory);
+        StageMemory const memory =
+            stage_memory(load_of_longest(load, plan, workload_.sequence, longest_), plan, framework_.memory);
         if (first || memory.reserved() > estimate.memory.reserved()) {
             estimate.memory = memory;
             estimate.fullest_stage = rank;
@@ -369,7 +370,9 @@ std::vector<StageMemory> memory_by_stage(ClosedForm& form, ParallelPlan const& p
     std::vector<StageMemory> memory;
     for (StageCost const& run : pipeline.stages)
         for (std::int64_t rank = run.first; rank < run.first + run.count; ++rank)
-            memory.push_back(stage_memory(load_of_rank(run, pipeline, plan, rank), plan, form.framework().memory));
+            memory.push_back(stage_memory(load_of_longest(load_of_rank(run, pipeline, plan, rank), plan,
+                                                          form.workload().sequence, form.longest()),
+                                          plan, form.framework().memory));
     return memory;
 }
 

@@ -113,6 +113,11 @@ public:
     void fill_memory(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const;
     void fill_time(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const;
 
+    /// Of unequal sequences, whose mean the workload's is: a microbatch has to hold one of so many tokens whole. Memory
+    /// is that of such microbatches, time that of the mean.
+    void hold_longest(std::int64_t tokens) { longest_ = tokens; }
+    [[nodiscard]] std::int64_t longest() const { return longest_; }
+
     [[nodiscard]] Pricer& pricer() { return pricer_; }
     [[nodiscard]] FrameworkTiming const& timing() const { return timing_; }
     [[nodiscard]] ModelSpec const& model() const { return model_; }
@@ -152,6 +157,7 @@ private:
     FrameworkProfile const& framework_;
     FrameworkTiming const& timing_;
     Pricer pricer_;
+    std::int64_t longest_ = 0;  ///< tokens of the longest sequence, 0: all are equal
     /// By placement, pp, vpp, layers that run again (0: all that the policy names) and layers of chunks.
     std::map<std::tuple<ChunkPlacement, std::int64_t, std::int64_t, std::int64_t, std::vector<std::int64_t>>, Layout>
         layouts_;

@@ -124,4 +124,18 @@ StageLoad load_of_rank(StageCost const& run, PipelineCost const& pipeline, Paral
     return load;
 }
 
+StageLoad load_of_longest(StageLoad load, ParallelPlan const& plan, std::int64_t sequence, std::int64_t longest) {
+    double const longer = static_cast<double>(longest) / static_cast<double>(plan.micro_batch * sequence);
+    if (longer <= 1) return load;
+    double const kept = plan.attention == AttentionKernel::flash ? longer : longer * longer;
+    for (Bytes StageLoad::*bytes :
+         {&StageLoad::kept, &StageLoad::kept_by_layer, &StageLoad::offloaded, &StageLoad::working_layer,
+          &StageLoad::waiting_layer, &StageLoad::waiting, &StageLoad::workspace})
+        load.*bytes *= kept;
+    for (double StageLoad::*elements :
+         {&StageLoad::hidden_tokens, &StageLoad::sharded_hidden_tokens, &StageLoad::logits})
+        load.*elements *= longer;
+    return load;
+}
+
 }  // namespace sextant

@@ -39,4 +39,9 @@ void set_in_flight(StageLoad& load, StageCost const& run, PipelineCost const& pi
 /// What one rank of a run holds.
 StageLoad load_of_rank(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t rank);
 
+/// What it holds where a microbatch is one sequence of `longest` tokens, as each of them may be: activations and logits
+/// in proportion to the tokens, with scores in memory to their square at most. Less than its own tokens changes
+/// nothing.
+StageLoad load_of_longest(StageLoad load, ParallelPlan const& plan, std::int64_t sequence, std::int64_t longest);
+
 }  // namespace sextant

@@ -76,6 +76,7 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
     options.keep = Kept::to_refine;
     options.threads = setting.threads;
     options.stop = setting.stop;
+    options.longest_sequence = setting.longest_sequence;
     SearchResult result = search(model, workload, setting.cluster, setting.framework, spaces, setting.limit, options);
     planned.interrupted = result.interrupted;
     if (result.best.empty()) {
@@ -83,6 +84,7 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
         return planned;
     }
     ClosedForm form(model, workload, setting.cluster, setting.framework, setting.constraints.base.precision);
+    form.hold_longest(setting.longest_sequence);
     result.pareto.clear();
     refine_with_recompute(result, form, spaces, setting.limit, options);
     ParallelPlan const& plan = result.best.front().plan;

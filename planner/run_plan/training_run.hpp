@@ -21,6 +21,7 @@ struct RunSetting {
     SearchConstraints constraints;
     std::optional<std::int64_t> sequence;      ///< default: the model's, up to 8,192
     std::optional<std::int64_t> document;      ///< tokens per packed document
+    std::int64_t longest_sequence = 0;         ///< of unequal ones, whose mean is the workload's; 0: all are equal
     std::optional<std::int64_t> global_batch;  ///< sequences; default: `usual_global_batch`
     PowerModel power;
     FailureRecord const* failures = nullptr;  ///< of the catalogue; null: nothing fails and nothing is saved
