@@ -36,16 +36,20 @@ std::vector<std::string> rl_assumptions(RlReport const& report) {
             fmt::format("lengths of responses: {}, variation {:.2g}; lengths of one prompt's responses do not "
                         "depend on each other",
                         name_of(q.lengths.kind), q.lengths.variation));
+    out.push_back(fmt::format("an engine decodes {} responses at a time at most",
+                              human_count(static_cast<double>(q.rollout.max_batch))));
     out.emplace_back("a response is admitted when the cache holds it to its end; nothing is preempted");
-    out.push_back(
-        fmt::format("training on packed sequences of {} tokens, the mean length to the nearest 16; scores with the "
-                    "microbatches of training",
-                    update_workload(q).sequence));
+    out.push_back(fmt::format(
+        "training on packed sequences of {} tokens, the mean length to the nearest 16, attention by the squares "
+        "of the lengths; a microbatch holds the longest sequence; scores with the microbatches of training",
+        update_workload(q).sequence));
     if (!q.reward)
         out.push_back(fmt::format("rewards by rules take {} a step, on machines of their own", human(q.reward_time)));
     if (q.algorithm == RlAlgorithm::ppo || q.reward)
         out.emplace_back(
-            "critic and reward model have one output in place of the vocabulary, and the best plan of their own");
+            "critic and reward model have one output in place of the vocabulary, and the best plan of their own, that "
+            "of "
+            "the reward model for forward passes");
     if (q.machine.constraints.base.adapters.on())
         out.emplace_back(
             "adapters: engines get the whole model with the adapters added to its weights, in two bytes each; without "

@@ -32,7 +32,10 @@ void add_step_options(CLI::App& app, RlOptions& o) {
         "N");
     add("--lengths", o.lengths, "fixed, uniform or lognormal (default: lognormal)", "NAME");
     add("--variation", o.variation,
-        "standard deviation of lengths over their mean (default: 0.6, assumed; of uniform lengths 0.5)", "CV");
+        "standard deviation of lengths over their mean (default: 0.6, assumed, or with --max-output as much more as "
+        "lets "
+        "the longest of a step reach it; of uniform lengths 0.5)",
+        "CV");
     app.add_flag("--random-lengths", o.random_lengths, "draw the lengths (default: equally likely slices, no chance)")
         ->group("Step");
     add_seed_option(app, o.seed, "of the draw and of the order (default: 1)")->group("Step");
@@ -60,13 +63,22 @@ void add_engine_options(CLI::App& app, RlOptions& o) {
     add("--engine", o.engine, "engine that generates, or a profile of one (default: vllm)", "NAME|FILE");
     add("--rollout-gpus", o.rollout_accelerators, "accelerators of the engines (default: every division is tried)",
         "N");
-    add("--rollout-tp", o.rollout_tp, "tensor parallelism of an engine (default: powers of two up to a domain)",
+    add("--rollout-tp", o.rollout_tp,
+        "tensor parallelism of an engine (default: powers of two up to a domain, "
+        "and where none of these holds the weights engines over several domains)",
         "N[,N...]");
     add("--rollout-pp", o.rollout.pp, "pipeline stages of an engine (default: 1)", "N");
     add("--rollout-ep", o.rollout.ep, "ranks that an engine's experts are divided over (default: 1)", "N");
+    add("--rollout-attention-dp", o.rollout.attention_dp,
+        "groups of tp ranks with sequences and cache of their own, which share the experts (default: 1)", "N");
+    add("--rollout-expert-imbalance", o.rollout.expert_imbalance,
+        "tokens of an engine's busiest expert rank over the mean (default: 1)", "X");
     add("--rollout-weights", o.weights, "format of an engine's weights: bf16, fp8, ... (default: bf16)", "FORMAT");
     add("--kv-cache", o.cache, "bf16, fp8, int8 or int4 (default: bf16)", "FORMAT");
-    add("--max-batch", o.rollout.max_batch, "responses that an engine decodes at a time (default: 256)", "N");
+    add("--max-batch", o.max_batch,
+        "responses that an engine decodes at a time (default: vLLM's, of each attention group: 1024 on devices of 70 "
+        "GiB and more but A100, else 256)",
+        "N");
     add("--max-batched-tokens", o.rollout.max_batched_tokens, "tokens of one iteration (default: 8192)", "N");
     add("--memory-utilisation", o.memory_utilisation,
         "share of memory the engine takes, as its own option counts (default: the engine's)", "SHARE");
@@ -119,6 +131,7 @@ ServingPlan engine_plan(RlOptions const& o, ClusterSpec const& cluster, EnginePr
     plan.weights = o.weights.empty() ? std::string(name_of(two_byte_precision(cluster.accelerator))) : o.weights;
     check_weights_format(plan.weights, "--rollout-weights");
     plan.cache = cache_format_from(o.cache, "--kv-cache");
+    plan.max_batch = o.max_batch.value_or(plan.attention_dp * usual_engine_batch(cluster.accelerator));
     plan.memory_utilisation = o.memory_utilisation.value_or(default_memory_share(engine, cluster.accelerator, plan));
     return plan;
 }
@@ -140,6 +153,10 @@ void set_lengths(RlQuestion& q, RlOptions const& o) {
                          q.lengths.mean, q.prompt_tokens, q.policy.name, q.context);
     double const usual = fixed ? q.lengths.mean : std::ceil(4 * q.lengths.mean);
     q.lengths.maximum = o.longest_output.value_or(q.context > 0 ? std::min(usual, room) : usual);
+    bool const cut = o.longest_output && !o.variation && q.lengths.kind == LengthKind::lognormal;
+    // What cannot be is refused later.
+    if (cut && q.lengths.maximum > q.lengths.mean && q.lengths.maximum <= 1e9)
+        q.lengths.variation = variation_to_the_cut(q.lengths, std::clamp<std::int64_t>(q.responses(), 1, 1 << 20));
 }
 
 std::int64_t one_number_of_gpus(RlOptions const& o, ClusterSpec const& cluster) {

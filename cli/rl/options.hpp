@@ -31,6 +31,7 @@ struct RlOptions {
     std::string rollout_tp;
     std::string engine = "vllm";
     ServingPlan rollout;
+    std::optional<std::int64_t> max_batch;
     std::string weights, cache = "bf16";
     std::optional<double> memory_utilisation;
     std::string state_offload = "auto";

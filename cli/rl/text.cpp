@@ -20,6 +20,7 @@ std::string gpus_text(RlStep const& step) {
 std::string engine_text(RlStep const& step) {
     std::string text = fmt::format("{} x tp {}", grouped_digits(step.replicas), step.engine.tp);
     if (step.engine.pp > 1) text += fmt::format(" pp {}", step.engine.pp);
+    if (step.engine.attention_dp > 1) text += fmt::format(" attention-dp {}", step.engine.attention_dp);
     return text;
 }
 
@@ -52,9 +53,10 @@ std::string range_text(RlOverheads const& overheads, Seconds step) {
 /// Modes side by side, a figure a line.
 std::string modes_text(RlReport const& report) {
     std::vector<Column> columns{{""}};
-    std::vector<std::vector<std::string>> rows{{"GPUs"},         {"engines"},   {"step"},         {"generation"},
-                                               {"scores"},       {"training"},  {"weights"},      {"engines busy"},
-                                               {"trainer busy"}, {"samples/s"}, {"tokens/s/GPU"}, {"80 % range"}};
+    std::vector<std::vector<std::string>> rows{{"GPUs"},         {"engines"},      {"step"},      {"generation"},
+                                               {"scores"},       {"training"},     {"weights"},   {"controller"},
+                                               {"engines busy"}, {"trainer busy"}, {"samples/s"}, {"tokens/s/GPU"},
+                                               {"80 % range"}};
     bool const ranged = report.question.overheads.log_error > 0;
     bool const priced = report.question.usd_per_hour.has_value();
     if (!ranged) rows.pop_back();
@@ -70,8 +72,8 @@ std::string modes_text(RlReport const& report) {
         std::size_t i = 0;
         for (std::string const& cell :
              {gpus_text(s), engine_text(s), human(s.step), human(s.phases.generation), human(scores(s.phases)),
-              human(training(s.phases)), human(s.phases.sync + s.phases.offload), percent(s.rollout_busy, 0),
-              percent(s.train_busy, 0), fmt::format("{:.4g}", s.responses_per_s),
+              human(training(s.phases)), human(s.phases.sync + s.phases.offload), human(s.phases.controller),
+              percent(s.rollout_busy, 0), percent(s.train_busy, 0), fmt::format("{:.4g}", s.responses_per_s),
               fmt::format("{:.4g}", s.tokens_per_s_per_gpu)})
             rows[i++].push_back(cell);
         if (ranged) rows[i++].push_back(range_text(report.question.overheads, s.step));
@@ -114,7 +116,7 @@ std::string speed_up_text(RlReport const& report) {
     if (text.empty()) return "";
     std::string ages;
     for (std::size_t i = 0; i < fast->age.size(); ++i)
-        ages += fmt::format("{}{}: {:.0f}%", ages.empty() ? "" : ", ", i, 100 * fast->age[i]);
+        if (fast->age[i] > 0) ages += fmt::format("{}{}: {:.0f}%", ages.empty() ? "" : ", ", i, 100 * fast->age[i]);
     double const penalty = report.question.staleness_penalty;
     return "\n" +
            wrapped(fmt::format(
@@ -148,11 +150,13 @@ std::string phases_text(RlStep const& step) {
         fmt::format("{}, {} an update, MFU {:.0f} %", plan_label(step.training->plan), human(step.update),
                     100 * step.training->mfu * (step.training->estimate.time / step.update)));
     add("critic training", p.critic_training);
-    add("swaps", p.swaps, "of policy and critic with host memory");
+    add("swaps", p.swaps, "of training state with host memory");
     add("weight sync", p.sync,
-        fmt::format("{} an engine rank: gather {}{}{}", human(step.sync.rank_bytes), human(step.sync.gather),
-                    step.sync.broadcast > Seconds{} ? ", broadcast " + human(step.sync.broadcast) : std::string(),
-                    step.sync.software > Seconds{} ? ", software " + human(step.sync.software) : std::string()));
+        fmt::format(
+            "{} an engine rank: gather {}{}{}{}", human(step.sync.rank_bytes), human(step.sync.gather),
+            step.sync.broadcast > Seconds{} ? ", broadcast " + human(step.sync.broadcast) : std::string(),
+            step.sync.over_host > Seconds{} ? ", over host memory " + human(step.sync.over_host) : std::string(),
+            step.sync.software > Seconds{} ? ", software " + human(step.sync.software) : std::string()));
     add("controller", p.controller, "batches, advantages, logging");
     add("offload", p.offload, "training state to host memory and back");
     return aligned_pairs(rows, "  ");

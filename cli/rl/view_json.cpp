@@ -50,7 +50,13 @@ Json step_object(RlQuestion const& q, RlStep const& s) {
     Json json{{"mode", name_of(s.mode)},
               {"rollout_gpus", s.rollout_accelerators},
               {"train_gpus", s.train_accelerators},
-              {"engine", {{"tp", s.engine.tp}, {"pp", s.engine.pp}, {"ep", s.engine.ep}, {"replicas", s.replicas}}},
+              {"engine",
+               {{"tp", s.engine.tp},
+                {"pp", s.engine.pp},
+                {"ep", s.engine.ep},
+                {"attention_dp", s.engine.attention_dp},
+                {"max_batch", s.engine.max_batch},
+                {"replicas", s.replicas}}},
               {"possible", s.possible()}};
     if (!s.possible()) {
         json["reason"] = s.reason;
@@ -71,7 +77,8 @@ Json step_object(RlQuestion const& q, RlStep const& s) {
     json["generation"] = generation_object(s.generation);
     json["weight_sync"] = {{"rank_bytes", s.sync.rank_bytes.base()}, {"gathered_from", s.sync.gathered_from},
                            {"gather_s", s.sync.gather.base()},       {"broadcast_s", s.sync.broadcast.base()},
-                           {"copy_s", s.sync.copy.base()},           {"software_s", s.sync.software.base()}};
+                           {"copy_s", s.sync.copy.base()},           {"over_host_s", s.sync.over_host.base()},
+                           {"software_s", s.sync.software.base()}};
     json["state_offloaded"] = s.state_offloaded;
     json["train_plan"] = Json::parse(plan_object_json(s.training->plan));
     json["update_time_s"] = s.update.base();

@@ -198,8 +198,12 @@ AsynchronousStep run_asynchronously(RolloutFleet const& fleet, std::vector<std::
     auto const offer = [&](AsynchronousStep step) {
         step.step = std::max(step.step, least);
         step.training = std::min(1.0, how.train / step.step);
-        // Less time for the same worth; products, since nothing may be left of the worth.
-        if (best.followed == 0 || step.step * best.worth(how.penalty) < best.step * step.worth(how.penalty))
+        // Less time for the same worth, or about as little with younger responses; products, since nothing may be left
+        // of the worth.
+        Seconds const own = step.step * best.worth(how.penalty);
+        Seconds const least_yet = best.step * step.worth(how.penalty);
+        bool const younger = step.mean_age() < best.mean_age();
+        if (best.followed == 0 || own * (1 + as_good) < least_yet || (younger && own <= least_yet * (1 + as_good)))
             best = std::move(step);
     };
     auto const with_bound = [&](std::int64_t staleness) {
@@ -209,15 +213,10 @@ AsynchronousStep run_asynchronously(RolloutFleet const& fleet, std::vector<std::
         offer(step);
         return step.step <= least * (1 + as_good);
     };
-    if (how.penalty > 0) {
-        // Younger first: beyond the first bound at which nothing is waited for, responses only get older.
-        for (std::int64_t k = 0; k <= how.staleness; ++k)
-            if (with_bound(k)) break;
-    } else {
-        for (std::int64_t k = how.staleness; k >= std::min<std::int64_t>(1, how.staleness); --k)
-            if (with_bound(k)) return best;
-    }
     if (how.staleness > 0) offer(step_with_barrier(fleet, lengths, how));
+    // Younger first: beyond the first bound at which nothing is waited for, responses only get older.
+    for (std::int64_t k = 0; k <= how.staleness; ++k)
+        if (with_bound(k)) break;
     return best;
 }
 

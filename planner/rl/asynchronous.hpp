@@ -38,7 +38,8 @@ struct AsynchronousStep {
 /// Of more than `Asynchrony::replicas` only these are followed, with their share of the responses.
 ///
 /// Engines may hold back: a step is the best of those with this bound or a tighter one, and of that in which engines
-/// and trainer wait for each other after every batch. The best is the shortest for the worth of its responses.
+/// and trainer wait for each other after every batch. The best is the shortest for the worth of its responses, and of
+/// those within a thousandth the one with the youngest.
 ///
 /// The step is never shorter than the training, nor than `saturated_generation` and the pause, nor than the rules take
 /// for its responses: they are a stage beside the two, of which only the throughput counts.

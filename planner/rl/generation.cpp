@@ -42,11 +42,11 @@ BatchGeneration generate_batch(RolloutFleet const& fleet, std::vector<std::int64
         out.prefill += replica.prefill() / replicas;
         out.tokens += replica.tokens();
         sequences += replica.sequence_time() / replicas;
+        out.most_batch = std::max(out.most_batch, static_cast<double>(replica.most_running()));
     }
     out.responses = static_cast<double>(lengths.size());
     out.mean_batch = sequences / out.time;
     double const each = std::ceil(out.responses / replicas);
-    out.most_batch = std::min(each, static_cast<double>(fleet.limits.sequences));
     out.longest = *std::max_element(lengths.begin(), lengths.end());
     std::int64_t const mean = std::llround(
         static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})) / out.responses);
@@ -70,8 +70,10 @@ Seconds saturated_generation(RolloutFleet const& fleet, std::vector<std::int64_t
     double const share = total / static_cast<double>(fleet.replicas);
     // Past the longest response twice over, the ages in the batch are mixed.
     double const longest = static_cast<double>(*std::max_element(lengths.begin(), lengths.end()));
-    double const begin = 3 * longest * static_cast<double>(fleet.limits.sequences);
     std::vector<FinishedRollout> finished;
+    top_up();
+    replica.run(never, finished);
+    double const begin = 3 * longest * static_cast<double>(replica.most_running());
     auto const run_to = [&](double tokens) {
         while (replica.tokens() < tokens) {
             top_up();

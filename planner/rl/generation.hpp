@@ -26,7 +26,7 @@ struct BatchGeneration {
     double tokens = 0;  ///< generated
     double responses = 0;
     double mean_batch = 0;  ///< sequences that a replica decodes, over the time of the batch
-    double most_batch = 0;  ///< the most that it may begin with
+    double most_batch = 0;  ///< the most that one ran at once
     std::int64_t longest = 0;
     /// What unequal lengths cost: engines that run ever emptier until the last response ends.
     [[nodiscard]] Seconds straggling() const { return time > even ? time - even : Seconds{}; }

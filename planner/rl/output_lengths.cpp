@@ -154,4 +154,24 @@ std::vector<std::int64_t> draw_lengths(ResponseLengths const& lengths, std::int6
 
 double longest_of(ResponseLengths const& lengths, std::int64_t count) { return slices(lengths, count).back(); }
 
+double variation_to_the_cut(ResponseLengths lengths, std::int64_t responses) {
+    constexpr double widest = 3;
+    while (longest_of(lengths, responses) < 0.995 * lengths.maximum && lengths.variation < widest)
+        lengths.variation += 0.05;
+    return lengths.variation;
+}
+
+SequenceLengths sequence_lengths(double prompt, std::vector<std::int64_t> const& responses) {
+    SequenceLengths out;
+    double sum = 0, squares = 0;
+    for (std::int64_t const response : responses) {
+        double const tokens = prompt + static_cast<double>(response);
+        out.longest = std::max(out.longest, tokens);
+        sum += tokens;
+        squares += tokens * tokens;
+    }
+    out.attended = sum > 0 ? squares / sum : 0;
+    return out;
+}
+
 }  // namespace sextant

@@ -34,6 +34,17 @@ enum class Drawing : std::uint8_t {
 std::vector<std::int64_t> draw_lengths(ResponseLengths const& lengths, std::int64_t count, Drawing drawing,
                                        std::uint64_t seed);
 
+/// Prompts with their responses, packed into microbatches: what their mean does not say.
+struct SequenceLengths {
+    double longest = 0;   ///< tokens
+    double attended = 0;  ///< mean of the squares of the tokens over their mean
+};
+SequenceLengths sequence_lengths(double prompt, std::vector<std::int64_t> const& responses);
+
+/// The smallest variation, not below that of `lengths`, with which the longest of so many responses reaches the
+/// maximum: among hundreds of responses one never stops by itself (assumed).
+double variation_to_the_cut(ResponseLengths lengths, std::int64_t responses);
+
 /// Mean of the longest of `count` responses, by slices: what a synchronous step waits for.
 double longest_of(ResponseLengths const& lengths, std::int64_t count);
 

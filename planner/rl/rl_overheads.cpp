@@ -6,10 +6,10 @@ namespace sextant {
 
 RlOverheads fitted_rl_overheads() {
     return {.generation = 1.42,
-            .training = 1.54,
+            .training = 1.53,
             .scoring = 1.41,
-            .expert_training = 4.23,
-            .expert_scoring = 2.84,
+            .expert_training = 4.3,
+            .expert_scoring = 2.85,
             .controller = 3 * units::s,
             .sync = 4.65 * units::s,
             .sync_per_byte = 6.83e-11 * units::s,

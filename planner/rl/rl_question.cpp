@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "cost_models/serving/serving_memory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -84,7 +85,7 @@ void check_rl_question(RlQuestion const& q) {
             "--max-output: {:.0f} tokens after a prompt of {:.0f} are longer than the context of {} ({} tokens)",
             q.lengths.maximum, q.prompt_tokens, q.policy.name, context);
     check_machine(q);
-    if (possible_rollout_tp(q).empty())
+    if (possible_engines(q).empty())
         throw InputError("--rollout-tp: no tensor parallelism of the engine is possible for {} on {} accelerators",
                          q.policy.name, q.accelerators);
 }
@@ -94,29 +95,76 @@ Workload update_workload(RlQuestion const& q) {
     return {.sequence = std::max<std::int64_t>(16, 16 * std::llround(tokens / 16)), .global_batch = q.batch()};
 }
 
-std::vector<std::int64_t> possible_rollout_tp(RlQuestion const& q) {
-    std::vector<std::int64_t> wanted = q.rollout_tp;
-    if (wanted.empty())
-        for (std::int64_t tp = 1; tp <= std::min(q.machine.cluster.domain_size, q.accelerators); tp *= 2)
-            wanted.push_back(tp);
-    std::vector<std::int64_t> out;
-    std::string first;
-    for (std::int64_t const tp : wanted) {
-        ServingPlan plan = q.rollout;
-        plan.tp = tp;
+std::int64_t usual_engine_batch(AcceleratorProfile const& device) {
+    constexpr Bytes large = 70 * units::GiB;
+    return device.memory_capacity.value >= large && !device.name.starts_with("a100") ? 1024 : 256;
+}
+
+ServingCase engine_case(RlQuestion const& q, EngineSplit split) {
+    ServingCase what{.model = q.policy, .cluster = q.machine.cluster, .plan = q.rollout, .engine = q.engine};
+    what.plan.tp = split.tp;
+    what.plan.pp = split.pp;
+    return what;
+}
+
+namespace {
+
+/// What of `wanted` the model can be cut into; `wrong`: what is wrong with the first that is not possible.
+std::vector<EngineSplit> possible_of(RlQuestion const& q, std::vector<EngineSplit> const& wanted, std::string& wrong) {
+    std::vector<EngineSplit> out;
+    for (EngineSplit const split : wanted) {
+        ServingPlan const plan = engine_case(q, split).plan;
         try {
             check_serving_plan(q.policy, plan);
         } catch (InputError const& error) {
-            if (first.empty()) first = error.what();
+            if (wrong.empty()) wrong = error.what();
             continue;
         }
-        if (plan.accelerators() <= q.accelerators) out.push_back(tp);
+        if (plan.accelerators() <= q.accelerators) out.push_back(split);
     }
+    return out;
+}
+
+bool holds_weights(RlQuestion const& q, EngineSplit split) { return serving_memory(engine_case(q, split)).fits(); }
+
+/// Engines over several domains, smallest first, up to one that holds the weights.
+std::vector<EngineSplit> larger_engines(RlQuestion const& q) {
+    std::int64_t const domain = q.machine.cluster.domain_size;
+    std::string ignored;
+    std::vector<EngineSplit> out;
+    for (bool const pipeline : {false, true})
+        for (std::int64_t n = 2; n * domain <= q.accelerators; n *= 2) {
+            EngineSplit const split = pipeline ? EngineSplit{.tp = domain, .pp = n * q.rollout.pp}
+                                               : EngineSplit{.tp = n * domain, .pp = q.rollout.pp};
+            if (possible_of(q, {split}, ignored).empty()) continue;
+            out.push_back(split);
+            if (holds_weights(q, split)) break;
+        }
+    return out;
+}
+
+}  // namespace
+
+std::vector<EngineSplit> possible_engines(RlQuestion const& q) {
+    std::vector<EngineSplit> wanted;
+    for (std::int64_t const tp : q.rollout_tp)
+        wanted.push_back({.tp = tp, .pp = q.rollout.pp});
+    if (wanted.empty())
+        for (std::int64_t tp = 1; tp <= std::min(q.machine.cluster.domain_size, q.accelerators); tp *= 2)
+            wanted.push_back({.tp = tp, .pp = q.rollout.pp});
+    std::string wrong;
+    std::vector<EngineSplit> out = possible_of(q, wanted, wrong);
     // What is wrong with every one of them is wrong with the first.
-    if (out.empty() && !first.empty()) {
-        for (std::string_view const degree : {"--tp:", "--pp:", "--ep:"})  // of the engine, not of the trainer
-            if (first.starts_with(degree)) first.insert(2, "rollout-");
-        throw InputError("{}", first);
+    if (out.empty() && !wrong.empty()) {
+        for (std::string_view const degree :
+             {"--tp:", "--pp:", "--ep:", "--attention-dp:"})  // of the engine, not of the trainer
+            if (wrong.starts_with(degree)) wrong.insert(2, "rollout-");
+        throw InputError("{}", wrong);
+    }
+    auto const holds = [&](EngineSplit split) { return holds_weights(q, split); };
+    if (q.rollout_tp.empty() && std::none_of(out.begin(), out.end(), holds)) {
+        std::vector<EngineSplit> const larger = larger_engines(q);
+        out.insert(out.end(), larger.begin(), larger.end());
     }
     return out;
 }

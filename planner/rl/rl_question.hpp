@@ -3,10 +3,12 @@
 #include "core/spec/engine_profile.hpp"
 #include "core/spec/model_spec.hpp"
 #include "core/spec/serving_plan.hpp"
+#include "cost_models/serving/serving_case.hpp"
 #include "planner/rl/output_lengths.hpp"
 #include "planner/rl/rl_overheads.hpp"
 #include "planner/run_plan/training_run.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -64,7 +66,7 @@ struct RlQuestion {
     std::int64_t accelerators = 0;
     EngineProfile engine;
     ServingPlan rollout;                   ///< of an engine; `tp` is one of `rollout_tp`
-    std::vector<std::int64_t> rollout_tp;  ///< tried; empty: powers of two up to a domain
+    std::vector<std::int64_t> rollout_tp;  ///< tried; empty: `possible_engines` finds them
     StateOffload offload = StateOffload::fastest;
 
     std::int64_t staleness = 1;
@@ -88,8 +90,22 @@ void check_rl_question(RlQuestion const& question);
 /// sequences, no padding).
 Workload update_workload(RlQuestion const& question);
 
-/// What of `rollout_tp`, or of the powers of two within a scale-up domain, the model can be cut into.
+/// Responses that an engine, or an attention group of one, decodes at a time where nobody says: 1,024 on devices of 70
+/// GiB and more other than A100, else 256. Source: vLLM, arg_utils.py (`get_batch_defaults`); assumed of other engines.
+std::int64_t usual_engine_batch(AcceleratorProfile const& device);
+
+/// How an engine is cut; the rest of its plan is `RlQuestion::rollout`.
+struct EngineSplit {
+    std::int64_t tp = 1;
+    std::int64_t pp = 1;
+    auto operator<=>(EngineSplit const&) const = default;
+};
+ServingCase engine_case(RlQuestion const& question, EngineSplit split);
+
+/// What of `rollout_tp`, or of the powers of two within a scale-up domain, the model can be cut into. Where no engine
+/// within a domain holds the weights, also larger ones, up to the first of each kind that does: tensor parallelism over
+/// domains, and a pipeline of domains.
 /// @throws InputError when the plan of the engine is wrong whatever it is.
-std::vector<std::int64_t> possible_rollout_tp(RlQuestion const& question);
+std::vector<EngineSplit> possible_engines(RlQuestion const& question);
 
 }  // namespace sextant

@@ -68,19 +68,11 @@ void set_engine(RlQuestion& q, RowCells const& cells, RlRow& row) {
     } else {
         row.assumptions.emplace_back("tensor parallelism of the engines is the best");
     }
+    q.rollout.max_batch = usual_engine_batch(q.machine.cluster.accelerator);
     std::string const name = lower_case(cells.text("rollout_engine"));
     q.engine = find_engine(name.find("sglang") != std::string::npos ? "sglang" : "vllm", "rollout_engine");
     q.rollout.memory_utilisation = default_memory_share(q.engine, q.machine.cluster.accelerator, q.rollout);
     q.rollout.weights = std::string(name_of(two_byte_precision(q.machine.cluster.accelerator)));
-}
-
-/// The smallest variation, not below that of `lengths`, with which a step's longest response reaches the maximum:
-/// among hundreds of responses one never stops by itself (assumed).
-double variation_to_the_cut(ResponseLengths lengths, std::int64_t responses) {
-    constexpr double widest = 3;
-    while (longest_of(lengths, responses) < 0.995 * lengths.maximum && lengths.variation < widest)
-        lengths.variation += 0.05;
-    return lengths.variation;
 }
 
 /// What `rate` tokens a second and accelerator leave over responses of `mean` tokens.
@@ -161,8 +153,8 @@ void predict(RowCells const& cells, RlRow& row, double variation, RlOverheads co
     RlPlanner planner(question_of(cells, row, variation, overheads));
     RlQuestion const& q = planner.question();
     std::int64_t const engines = rollout_accelerators(q, mode, cells, row);
-    for (std::int64_t const tp : possible_rollout_tp(q)) {
-        RlStep step = planner.step(mode, engines, tp);
+    for (EngineSplit const split : possible_engines(q)) {
+        RlStep step = planner.step(mode, engines, split);
         if (!step.possible())
             row.skip_reason = step.reason;
         else if (!row.predicted || step.step < row.predicted->step)

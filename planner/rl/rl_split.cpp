@@ -1,6 +1,7 @@
 #include "planner/rl/rl_split.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace sextant {
 namespace {
@@ -9,23 +10,47 @@ constexpr std::int64_t every_number_up_to = 32;
 constexpr std::int64_t most_followed = 256;
 constexpr int most_followed_divisions = 8;
 
+/// What a reason is about: the engine, training, host memory.
+std::string_view subject_of(std::string_view reason) { return reason.substr(0, reason.find(':')); }
+
+/// Of several steps that are not possible, the reason that most have: of these the first. What has no subject, such as
+/// engines that are no whole number, says nothing of the others.
+std::string common_reason(std::vector<RlStep> const& steps) {
+    std::string out;
+    std::ptrdiff_t most = 0;
+    for (RlStep const& step : steps) {
+        std::string_view const subject = subject_of(step.reason);
+        bool const has_subject = subject.size() < step.reason.size();
+        std::ptrdiff_t const same = std::count_if(
+            steps.begin(), steps.end(), [&](RlStep const& other) { return subject_of(other.reason) == subject; });
+        if (out.empty() || (has_subject && same > most)) {
+            out = step.reason;
+            most = has_subject ? same : 0;
+        }
+    }
+    return out;
+}
+
 /// More responses a second; of equals the one that is first.
 bool better(RlStep const& a, RlStep const& b) {
     return a.possible() && (!b.possible() || a.effective_rate() > b.effective_rate());
 }
 
+/// Where none is possible, the reason is that of the largest engine that could be placed: nearest to fitting.
 RlStep best_engine(RlPlanner& planner, RlMode mode, std::int64_t rollout) {
     std::optional<RlStep> best;
-    for (std::int64_t const tp : possible_rollout_tp(planner.question())) {
-        RlStep step = planner.step(mode, rollout, tp);
-        if (!best || better(step, *best)) best = std::move(step);
+    for (EngineSplit const split : possible_engines(planner.question())) {
+        RlStep step = planner.step(mode, rollout, split);
+        bool const nearer = best && !best->possible() && !step.possible() && step.replicas > 0;
+        if (!best || nearer || better(step, *best)) best = std::move(step);
     }
     return *best;
 }
 
+EngineSplit split_of(ServingPlan const& plan) { return {.tp = plan.tp, .pp = plan.pp}; }
+
 void note(RlModeAnswer& answer, RlStep step) {
     if (step.possible() && (!answer.best || better(step, *answer.best))) answer.best = step;
-    answer.reason = step.reason;
     answer.splits.push_back(std::move(step));
 }
 
@@ -41,7 +66,8 @@ void follow_all(RlPlanner& planner, RlModeAnswer& answer) {
     for (int followed = 0; followed < most_followed_divisions; ++followed) {
         auto const first = std::min_element(answer.splits.begin(), answer.splits.end(), better);
         if (whole && !better(*first, *whole)) break;
-        if (!followed_whole(*first)) *first = planner.step(answer.mode, first->rollout_accelerators, first->engine.tp);
+        if (!followed_whole(*first))
+            *first = planner.step(answer.mode, first->rollout_accelerators, split_of(first->engine));
         if (!whole || better(*first, *whole)) whole = *first;
     }
     planner.follow(few);
@@ -55,14 +81,15 @@ RlModeAnswer search_mode(RlPlanner& planner, RlMode mode, RlSearch const& search
     auto const stopped = [&] { return search.stop && search.stop(); };
     if (mode == RlMode::colocated) {
         note(answer, best_engine(planner, mode, q.accelerators));
+        answer.reason = answer.splits.front().reason;
         return answer;
     }
     std::int64_t const domain = q.machine.cluster.domain_size;
     std::vector<std::int64_t> splits =
         search.rollout_accelerators ? std::vector{*search.rollout_accelerators} : coarse_splits(q.accelerators, domain);
-    if (splits.empty()) answer.reason = "one accelerator cannot be divided";
     for (std::int64_t const n : splits)
         if (!stopped()) note(answer, best_engine(planner, mode, n));
+    answer.reason = splits.empty() ? "one accelerator cannot be divided" : common_reason(answer.splits);
     if (!search.rollout_accelerators && answer.best)
         for (std::int64_t const n : refine_splits(splits, answer.best->rollout_accelerators, domain))
             if (!stopped()) note(answer, best_engine(planner, mode, n));
@@ -91,9 +118,24 @@ RlStep const* RlAnswer::best() const {
     return out;
 }
 
+namespace {
+
+/// All numbers of a few accelerators; beyond that whole domains, or, of domains that few fit into, powers of two.
+std::int64_t division_unit(std::int64_t accelerators, std::int64_t domain) {
+    constexpr std::int64_t few = 7;  // divisions
+    if (accelerators <= every_number_up_to) return 1;
+    if ((accelerators - 1) / domain >= few) return domain;
+    std::int64_t unit = 1;
+    while (2 * unit < domain && (accelerators - 1) / (2 * unit) >= few)
+        unit *= 2;
+    return unit;
+}
+
+}  // namespace
+
 std::vector<std::int64_t> coarse_splits(std::int64_t accelerators, std::int64_t domain) {
     std::vector<std::int64_t> out;
-    std::int64_t const unit = accelerators <= every_number_up_to ? 1 : domain;
+    std::int64_t const unit = division_unit(accelerators, domain);
     std::int64_t const units = (accelerators - 1) / unit;
     // Powers of two leave the trainer sizes that batches divide into.
     std::int64_t stride = 1;

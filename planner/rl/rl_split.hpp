@@ -26,8 +26,9 @@ struct RlAnswer {
     [[nodiscard]] RlStep const* best() const;
 };
 
-/// Accelerators of the engines that are tried: all numbers up to 32 accelerators, whole domains beyond, and of more
-/// than 32 of these about every 1/16; `refine_splits` names those between the neighbours of the best.
+/// Accelerators of the engines that are tried: all numbers up to 32 accelerators, whole domains beyond or, where
+/// fewer than seven of these are there, a power of two below; of more than 32 of these about every 1/16;
+/// `refine_splits` names those between the neighbours of the best.
 std::vector<std::int64_t> coarse_splits(std::int64_t accelerators, std::int64_t domain);
 std::vector<std::int64_t> refine_splits(std::vector<std::int64_t> const& tried, std::int64_t best, std::int64_t domain);
 

@@ -64,8 +64,7 @@ std::string engine_label(ServingPlan const& plan) {
     return plan.pp > 1 ? fmt::format("engine tp {} pp {}", plan.tp, plan.pp) : fmt::format("engine tp {}", plan.tp);
 }
 
-/// Whether the states of policy and critic take turns on the accelerators.
-bool takes_turns(RlStep const& step) { return step.phases.swaps > Seconds{}; }
+double minibatches(RlQuestion const& q) { return static_cast<double>(q.responses() / q.batch()); }
 
 }  // namespace
 
@@ -74,17 +73,15 @@ double RlStep::mean_age() const { return AsynchronousStep{.step = {}, .age = age
 RlPlanner::RlPlanner(RlQuestion question)
     : question_((check_rl_question(question), std::move(question))),
       lengths_(draw_lengths(question_.lengths, question_.responses(), question_.drawing, question_.seed)),
-      apart_(question_.machine, update_workload(question_), question_.overheads),
-      beside_engines_(beside_engines(question_), update_workload(question_), question_.overheads) {}
+      apart_(question_.machine, update_workload(question_), sequence_lengths(question_.prompt_tokens, lengths_),
+             question_.overheads),
+      beside_engines_(beside_engines(question_), update_workload(question_),
+                      sequence_lengths(question_.prompt_tokens, lengths_), question_.overheads) {}
 
-RlPlanner::Engine const& RlPlanner::engine(std::int64_t tp) {
-    if (auto const found = engines_.find(tp); found != engines_.end()) return found->second;
-    ServingCase what{.model = question_.policy,
-                     .cluster = question_.machine.cluster,
-                     .plan = question_.rollout,
-                     .engine = question_.engine};
-    what.plan.tp = tp;
-    return engines_.emplace(tp, Engine{.what = what, .model = IterationModel(what)}).first->second;
+RlPlanner::Engine const& RlPlanner::engine(EngineSplit split) {
+    if (auto const found = engines_.find(split); found != engines_.end()) return found->second;
+    ServingCase const what = engine_case(question_, split);
+    return engines_.emplace(split, Engine{.what = what, .model = IterationModel(what)}).first->second;
 }
 
 bool RlPlanner::train(RlStep& step, Trainer& trainer) {
@@ -96,46 +93,18 @@ bool RlPlanner::train(RlStep& step, Trainer& trainer) {
     }
     step.training = policy.report;
     step.update = policy.update;
-    double const minibatches = static_cast<double>(question_.responses() / question_.batch());
+    step.on_host = policy.report->estimate.memory.host;
     RlPhases& phases = step.phases;
-    if (question_.old_scores == OldScores::recomputed) phases.policy_scores = minibatches * policy.forward;
-    bool const own_weights = reference_has_weights(question_);
-    if (question_.reference == ReferenceModel::kept) phases.reference_scores = minibatches * policy.forward;
-    if (own_weights) {
-        phases.reference_scores += policy.weights / host_rate(question_);
-        step.waiting_weights += policy.weights;
-    }
+    if (question_.old_scores == OldScores::recomputed) phases.policy_scores = minibatches(question_) * policy.forward;
     phases.policy_training = static_cast<double>(question_.updates()) * policy.update;
     phases.controller = question_.overheads.controller;
-    step.memory.push_back({.role = "policy training",
-                           .needed = policy.report->estimate.peak(),
-                           .usable = trainer.setting().limit.usable});
-    if (own_weights)
-        step.memory.push_back({.role = "reference",
-                               .needed = 2 * policy.weights,
-                               .usable = trainer.setting().limit.usable,
-                               .remark = "beside the policy's weights; waits in host memory"});
-    add_reward(step, trainer);
-    return step.possible() && (question_.algorithm != RlAlgorithm::ppo || train_critic(step, trainer));
-}
-
-void RlPlanner::add_reward(RlStep& step, Trainer& trainer) {
-    if (!question_.reward) {
-        step.phases.rules = question_.reward_time;
-        return;
-    }
-    TrainerRole const& reward = trainer.role(with_labels(*question_.reward), step.train_accelerators);
-    if (!reward.report) {
-        step.reason = "reward model: " + reward.reason;
-        return;
-    }
-    double const minibatches = static_cast<double>(question_.responses() / question_.batch());
-    step.phases.reward = minibatches * reward.forward + reward.weights / host_rate(question_);
-    step.waiting_weights += reward.weights;
-    step.memory.push_back({.role = "reward model",
-                           .needed = reward.weights + step.training->estimate.memory.weights,
-                           .usable = trainer.setting().limit.usable,
-                           .remark = "beside the policy's weights; waits in host memory"});
+    step.memory.push_back(
+        {.role = "policy training",
+         .needed = policy.report->estimate.peak(),
+         .usable = trainer.setting().limit.usable,
+         .remark = fmt::format("with the longest sequence, {} tokens", trainer.setting().longest_sequence)});
+    if (question_.algorithm == RlAlgorithm::ppo && !train_critic(step, trainer)) return false;
+    return score_frozen(step, trainer);
 }
 
 TrainerRole const& RlPlanner::critic_role(RlStep const& step, Trainer& trainer) const {
@@ -154,9 +123,9 @@ bool RlPlanner::train_critic(RlStep& step, Trainer& trainer) {
         step.reason = "critic: " + critic.reason;
         return false;
     }
-    double const minibatches = static_cast<double>(question_.responses() / question_.batch());
-    step.phases.critic_values = minibatches * critic.forward;
+    step.phases.critic_values = minibatches(question_) * critic.forward;
     step.phases.critic_training = static_cast<double>(question_.updates()) * critic.update;
+    step.on_host += critic.report->estimate.memory.host;
     StageMemory const& policy = step.training->estimate.memory;
     Bytes const usable = trainer.setting().limit.usable;
     Bytes const both = std::max(policy.reserved() + critic.state, critic.report->estimate.peak() + policy.state());
@@ -168,6 +137,7 @@ bool RlPlanner::train_critic(RlStep& step, Trainer& trainer) {
         return true;
     }
     // Policy out, critic in, and the other way round.
+    step.critic_takes_turns = true;
     step.phases.swaps = 2 * (policy.state() + critic.state) / host_rate(question_);
     step.memory.push_back({.role = "critic training",
                            .needed = critic.report->estimate.peak(),
@@ -178,6 +148,59 @@ bool RlPlanner::train_critic(RlStep& step, Trainer& trainer) {
     step.reason = fmt::format("critic: {} do not fit beside the policy, and host memory holds {} a GPU", human(both),
                               human(trainer.setting().limit.host));
     return false;
+}
+
+bool RlPlanner::critic_stays(RlStep const& step) const {
+    return question_.algorithm == RlAlgorithm::ppo && !step.critic_takes_turns;
+}
+
+Bytes RlPlanner::trained_weights(RlStep const& step, Trainer& trainer) const {
+    Bytes const policy = step.training->estimate.memory.weights;
+    return critic_stays(step) ? policy + critic_role(step, trainer).weights : policy;
+}
+
+bool RlPlanner::load_frozen(RlStep& step, Trainer& trainer, char const* role, TrainerRole const& model) const {
+    StageMemory const& policy = step.training->estimate.memory;
+    Bytes const usable = trainer.setting().limit.usable;
+    Bytes const beside_weights = model.weights + model.scoring + trained_weights(step, trainer);
+    Bytes beside_state = model.weights + model.scoring + policy.state();
+    if (critic_stays(step)) beside_state += critic_role(step, trainer).state;
+    bool const fits = beside_state <= usable;
+    if (!fits && beside_weights > usable) {
+        step.reason =
+            fmt::format("{}: {} with the weights that are trained, of {}", role, human(beside_weights), human(usable));
+        return false;
+    }
+    if (!fits) step.makes_way = beside_state - beside_weights;
+    step.waiting_weights += model.weights;
+    step.memory.push_back({.role = role,
+                           .needed = fits ? beside_state : beside_weights,
+                           .usable = usable,
+                           .remark = fits ? "with the training state; waits in host memory"
+                                          : "with the trained weights; gradients and optimizer make way"});
+    return true;
+}
+
+bool RlPlanner::score_frozen(RlStep& step, Trainer& trainer) {
+    RlPhases& phases = step.phases;
+    TrainerRole const& policy = trainer.role(question_.policy, step.train_accelerators);
+    if (question_.reference == ReferenceModel::kept) phases.reference_scores = minibatches(question_) * policy.forward;
+    if (reference_has_weights(question_)) {
+        if (!load_frozen(step, trainer, "reference", policy)) return false;
+        phases.reference_scores += policy.weights / host_rate(question_);
+    }
+    if (!question_.reward) {
+        phases.rules = question_.reward_time;
+        return true;
+    }
+    TrainerRole const& reward =
+        trainer.frozen(with_labels(*question_.reward), step.train_accelerators, trained_weights(step, trainer));
+    if (!reward.possible) {
+        step.reason = "reward model: " + reward.reason;
+        return false;
+    }
+    phases.reward = minibatches(question_) * reward.forward + reward.weights / host_rate(question_);
+    return load_frozen(step, trainer, "reward model", reward);
 }
 
 bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
@@ -227,14 +250,27 @@ void RlPlanner::synchronise(RlStep& step, Engine const& engine, RolloutPlacement
     step.phases.sync = step.sync.total();
 }
 
+void RlPlanner::make_room_for_weights(RlStep& step, Engine const& engine) const {
+    RunSetting const& setting = beside_engines_.setting();
+    Bytes const weights = serving_memory(engine.what).weights;
+    Bytes const both = step.training->estimate.memory.weights + weights;
+    bool const fits = both <= setting.limit.usable;
+    if (!fits) step.sync.over_host = step.sync.rank_bytes / host_rate(question_);
+    step.phases.sync = step.sync.total();
+    step.memory.push_back({.role = "new weights",
+                           .needed = fits ? both : weights,
+                           .usable = setting.limit.usable,
+                           .remark = fits ? "the trainer's and the engine's" : "by way of host memory"});
+}
+
 void RlPlanner::colocated(RlStep& step, Engine const& engine) {
     if (!train(step, beside_engines_)) return;
     synchronise(step, engine, RolloutPlacement::colocated);
     StageMemory const& policy = step.training->estimate.memory;
     Bytes state = policy.state();
-    Bytes host = step.waiting_weights;
+    Bytes host = step.waiting_weights + step.on_host;
     if (question_.algorithm == RlAlgorithm::ppo)
-        (takes_turns(step) ? host : state) += critic_role(step, beside_engines_).state;
+        (step.critic_takes_turns ? host : state) += critic_role(step, beside_engines_).state;
     Seconds const transfer = 2 * state / host_rate(question_);
     std::optional<RlStep> best;
     std::string why;
@@ -243,30 +279,34 @@ void RlPlanner::colocated(RlStep& step, Engine const& engine) {
         RlStep candidate = step;
         candidate.state_offloaded = offloaded;
         candidate.phases.offload = offloaded ? transfer : Seconds{};
-        Bytes const on_host = offloaded ? host + state : host;
+        // State that comes back can wait until the frozen models are done.
+        Bytes const on_host = host + (offloaded ? state : step.makes_way);
+        if (!offloaded) candidate.phases.swaps += 2 * step.makes_way / host_rate(question_);
         if (why = lacks_host_memory(on_host); !why.empty()) continue;
         if (!generate(candidate, engine, offloaded ? Bytes{} : state)) {
             why = candidate.reason;
             continue;
         }
+        if (offloaded) make_room_for_weights(candidate, engine);
         candidate.memory.push_back({.role = "host memory", .needed = on_host, .usable = question_.machine.limit.host});
-        Seconds const cost = candidate.phases.generation + candidate.phases.offload;
-        if (!best || cost < best->phases.generation + best->phases.offload) best = std::move(candidate);
+        candidate.step = candidate.phases.one_after_the_other();
+        if (!best || candidate.step < best->step) best = std::move(candidate);
     }
     if (!best) {
         step.reason = why;
         return;
     }
     step = std::move(*best);
-    step.step = step.phases.one_after_the_other();
     step.rollout_busy = step.generation.mean_busy / step.step;
     step.train_busy = step.phases.on_trainer() / step.step;
 }
 
 void RlPlanner::apart(RlStep& step, Engine const& engine) {
     if (!train(step, apart_)) return;
-    Bytes host = step.waiting_weights;
-    if (takes_turns(step)) host += std::max(step.training->estimate.memory.state(), critic_role(step, apart_).state);
+    step.phases.swaps += 2 * step.makes_way / host_rate(question_);
+    Bytes host = step.waiting_weights + step.on_host + step.makes_way;
+    if (step.critic_takes_turns)
+        host += std::max(step.training->estimate.memory.state(), critic_role(step, apart_).state);
     if (step.reason = lacks_host_memory(host); !step.possible()) return;
     if (host > Bytes{})
         step.memory.push_back({.role = "host memory", .needed = host, .usable = question_.machine.limit.host});
@@ -286,14 +326,14 @@ void RlPlanner::finish(RlStep& step) const {
                                 static_cast<double>(question_.accelerators);
 }
 
-RlStep RlPlanner::step(RlMode mode, std::int64_t rollout_accelerators, std::int64_t tp) {
+RlStep RlPlanner::step(RlMode mode, std::int64_t rollout_accelerators, EngineSplit split) {
     RlStep step;
     step.mode = mode;
     bool const together = mode == RlMode::colocated;
     std::int64_t const all = question_.accelerators;
     step.rollout_accelerators = together ? all : rollout_accelerators;
     step.train_accelerators = together ? all : all - rollout_accelerators;
-    Engine const& chosen = engine(tp);
+    Engine const& chosen = engine(split);
     step.engine = chosen.what.plan;
     std::int64_t const each = step.engine.accelerators();
     step.replicas = step.rollout_accelerators / each;

@@ -24,7 +24,7 @@ struct RlPhases {
     Seconds critic_values;
     Seconds policy_training;
     Seconds critic_training;
-    Seconds swaps;  ///< of policy and critic, where a rank cannot hold the state of both
+    Seconds swaps;  ///< of training state with host memory: of policy and critic in turn, or out for a frozen model
     Seconds sync;   ///< new weights to the engines
     Seconds controller;
     Seconds offload;  ///< training state out to host memory and back, around the generation
@@ -57,7 +57,10 @@ struct RlStep {
     BatchGeneration generation;
     RlPhases phases;
     WeightSync sync;
-    Bytes waiting_weights;  ///< of frozen models, of a rank, in host memory
+    Bytes waiting_weights;            ///< of frozen models, of a rank, in host memory
+    Bytes on_host;                    ///< of a rank, what training itself keeps there
+    Bytes makes_way;                  ///< gradients and optimizer, where a frozen model does not fit beside them
+    bool critic_takes_turns = false;  ///< with the policy, where a rank cannot hold the state of both
     bool state_offloaded = false;
     std::vector<RoleMemory> memory;
     Seconds step;
@@ -82,7 +85,10 @@ public:
     explicit RlPlanner(RlQuestion question);
 
     /// `rollout_accelerators`: of the engines; all of them when colocated.
-    RlStep step(RlMode mode, std::int64_t rollout_accelerators, std::int64_t tp);
+    RlStep step(RlMode mode, std::int64_t rollout_accelerators, EngineSplit split);
+    RlStep step(RlMode mode, std::int64_t rollout_accelerators, std::int64_t tp) {
+        return step(mode, rollout_accelerators, EngineSplit{.tp = tp, .pp = question_.rollout.pp});
+    }
 
     [[nodiscard]] RlQuestion const& question() const { return question_; }
     /// Replicas of an asynchronous fleet that the next steps follow.
@@ -94,15 +100,23 @@ private:
         ServingCase what;
         IterationModel model;
     };
-    Engine const& engine(std::int64_t tp);
+    Engine const& engine(EngineSplit split);
     bool train(RlStep& step, Trainer& trainer);
     bool train_critic(RlStep& step, Trainer& trainer);
+    /// Whether the critic's state is on the device beside the policy's.
+    [[nodiscard]] bool critic_stays(RlStep const& step) const;
+    [[nodiscard]] Bytes trained_weights(RlStep const& step, Trainer& trainer) const;
+    /// Whether a frozen model's scores are possible beside what is trained, which is entered.
+    bool load_frozen(RlStep& step, Trainer& trainer, char const* role, TrainerRole const& model) const;
+    /// Scores of the reference and rewards.
+    bool score_frozen(RlStep& step, Trainer& trainer);
     TrainerRole const& critic_role(RlStep const& step, Trainer& trainer) const;
     /// Why so much per accelerator cannot wait in host memory; empty: it can.
     [[nodiscard]] std::string lacks_host_memory(Bytes waiting) const;
-    void add_reward(RlStep& step, Trainer& trainer);
     bool generate(RlStep& step, Engine const& engine, Bytes taken);
     void synchronise(RlStep& step, Engine const& engine, RolloutPlacement placement);
+    /// New weights where all state was in host memory: both copies on the device, or the engine's over the host link.
+    void make_room_for_weights(RlStep& step, Engine const& engine) const;
     void colocated(RlStep& step, Engine const& engine);
     void apart(RlStep& step, Engine const& engine);
     void finish(RlStep& step) const;
@@ -111,7 +125,7 @@ private:
     std::vector<std::int64_t> lengths_;
     Trainer apart_;
     Trainer beside_engines_;  ///< with what sleeping engines leave
-    std::map<std::int64_t, Engine> engines_;
+    std::map<EngineSplit, Engine> engines_;
 };
 
 }  // namespace sextant

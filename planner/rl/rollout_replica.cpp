@@ -46,6 +46,7 @@ void RolloutReplica::admit() {
         reserved_ += held;
         starting_.push_back({.what = queue_.front(), .left = prompt_.fresh});
         queue_.pop_front();
+        most_running_ = std::max(most_running_, running());
     }
 }
 

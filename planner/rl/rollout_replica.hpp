@@ -58,6 +58,7 @@ public:
     [[nodiscard]] std::int64_t running() const {
         return static_cast<std::int64_t>(starting_.size() + decoding_.size());
     }
+    [[nodiscard]] std::int64_t most_running() const { return most_running_; }  ///< at once, so far
     [[nodiscard]] Seconds busy() const { return busy_; }
     [[nodiscard]] Seconds prefill() const { return prefill_; }  ///< iterations that carried prompts
     [[nodiscard]] double tokens() const { return tokens_; }     ///< generated so far, of responses under way as well
@@ -96,6 +97,7 @@ private:
     std::priority_queue<Decoding, std::vector<Decoding>, std::greater<>> decoding_;
     std::int64_t iteration_ = 0;
     std::int64_t order_ = 0;
+    std::int64_t most_running_ = 0;
     double context_ = 0;   ///< tokens in the cache of what decodes
     double reserved_ = 0;  ///< tokens that are kept for what runs
     Seconds now_, busy_, prefill_, sequence_time_;

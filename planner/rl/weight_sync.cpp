@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace sextant {
 namespace {
@@ -23,6 +24,21 @@ std::int64_t ranks_of_a_copy(ParallelPlan const& plan) {
     return std::clamp<std::int64_t>(std::max(model, shards), 1, plan.world_size());
 }
 
+/// Of so many bytes to each rank of an engine, from the ranks that hold a copy.
+Seconds gather_time(ServingCase const& engine, std::int64_t holders, std::int64_t world, Bytes bytes) {
+    ClusterSpec const& cluster = engine.cluster;
+    auto const time = [&](CollectiveKind kind, std::int64_t ranks, std::int64_t stride, Bytes of_rank) {
+        return ranks > 1 ? collective_curve(cluster, kind, place_group(ranks, stride, cluster, world)).time(of_rank)
+                         : Seconds{};
+    };
+    if (holders <= cluster.domain_size) return time(CollectiveKind::all_gather, holders, 1, bytes);
+    std::int64_t const different =
+        std::gcd(std::min(engine.plan.accelerators(), cluster.domain_size), std::gcd(holders, cluster.domain_size));
+    Bytes const exchanged = bytes * (static_cast<double>(different) / static_cast<double>(holders));
+    return time(CollectiveKind::all_to_all, different, 1, exchanged) +
+           time(CollectiveKind::all_gather, holders / different, different, bytes);
+}
+
 }  // namespace
 
 WeightSync weight_sync(ServingCase const& engine, ParallelPlan const& trainer, RolloutPlacement placement,
@@ -31,10 +47,7 @@ WeightSync weight_sync(ServingCase const& engine, ParallelPlan const& trainer, R
     WeightSync sync;
     sync.rank_bytes = sent_to_rank(engine);
     sync.gathered_from = ranks_of_a_copy(trainer);
-    if (sync.gathered_from > 1)
-        sync.gather = collective_curve(cluster, CollectiveKind::all_gather,
-                                       place_group(sync.gathered_from, 1, cluster, trainer.world_size()))
-                          .time(sync.rank_bytes);
+    sync.gather = gather_time(engine, sync.gathered_from, trainer.world_size(), sync.rank_bytes);
     if (placement == RolloutPlacement::split)
         sync.broadcast = collective_curve(cluster, CollectiveKind::broadcast,
                                           place_group(replicas + 1, engine.plan.accelerators(), cluster.domain_size))

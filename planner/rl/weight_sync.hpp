@@ -20,14 +20,19 @@ struct WeightSync {
     Seconds gather;                  ///< these parts, brought together on the trainer's side
     Seconds broadcast;               ///< from there to the same rank of every replica; split only
     Seconds copy;                    ///< into the engine's layout, through device memory
-    Seconds software;                ///< beyond the transfers: `RlOverheads::sync` and its share by byte
-    [[nodiscard]] Seconds total() const { return gather + broadcast + copy + software; }
+    Seconds over_host;  ///< and into the engine from host memory, where it cannot stand beside the trainer's
+    Seconds software;   ///< beyond the transfers: `RlOverheads::sync` and its share by byte
+    [[nodiscard]] Seconds total() const { return gather + broadcast + copy + over_host + software; }
 };
 
 /// Resharding, assumed to go straight from device to device and every byte once: an all-gather of the bytes that an
 /// engine rank needs over the trainer ranks that hold one copy of the model (tp pp ep, with ZeRO-3 its shards), then,
 /// where engines have accelerators of their own, a broadcast to the replicas, all ranks of a replica at the same time
 /// on their own links, and a copy within the device (read and write). The two do not overlap.
+///
+/// Ranks of an engine need different bytes. Where a copy is spread over domains, the d ranks of an engine in a domain
+/// gather at the same time, each over the ranks at its own place in every domain; before that, ranks of a domain
+/// exchange what they have for one another, by an all-to-all.
 WeightSync weight_sync(ServingCase const& engine, ParallelPlan const& trainer, RolloutPlacement placement,
                        std::int64_t replicas);
 

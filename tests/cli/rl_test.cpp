@@ -168,6 +168,45 @@ TEST_CASE("rl: the length of the sequences that are trained is said, a multiple 
     CHECK(said);
 }
 
+TEST_CASE("rl: with --max-output the longest response of a step reaches it, unless the variation is given") {
+    auto const variation = [](Json const& json) { return json.at("question").at("output").at("variation"); };
+    Json const cut = report(with({"--max-output", "4000", "--mode", "colocated"}));
+    CHECK(variation(cut) > 0.6);
+    CHECK(cut.at("question").at("output").at("longest_tokens").get<double>() >= 0.99 * 4000);
+    CHECK(variation(report(with({"--max-output", "4000", "--variation", "0.6", "--mode", "colocated"}))) == 0.6);
+    CHECK(variation(report(with({"--mode", "colocated"}))) == 0.6);
+}
+
+TEST_CASE("rl: engines of attention groups, and phases with the controller") {
+    Json const json = report({"rl",
+                              "-m",
+                              "deepseek-v2-lite",
+                              "-c",
+                              "h100-sxm",
+                              "-n",
+                              "8",
+                              "--prompts",
+                              "64",
+                              "--prompt-tokens",
+                              "200",
+                              "--output-tokens",
+                              "300",
+                              "--mode",
+                              "colocated",
+                              "--rollout-tp",
+                              "1",
+                              "--rollout-attention-dp",
+                              "4",
+                              "--rollout-ep",
+                              "4"});
+    Json const& best = json.at("modes")[0].at("best");
+    REQUIRE(best.is_object());
+    CHECK(best.at("engine").at("attention_dp") == 4);
+    CHECK(best.at("engine").at("replicas") == 2);
+    CHECK(best.at("engine").at("max_batch") == 4 * 1024);
+    CHECK_THAT(run_sextant(with({})).out, contains("\ncontroller "));
+}
+
 TEST_CASE("rl: dollars follow the price, the range holds the step, and asynchrony has a break-even penalty") {
     Json const cheap = report(with({"--price", "2"}));
     Json const dear = report(with({"--price", "4"}));

@@ -171,12 +171,12 @@ TEST_CASE("rl_step: critic and reward model have no product over the vocabulary 
     double const layers = static_cast<double>(count_parameters(q.policy).without_embedding);
     double const share = head / (head + layers);
     CHECK(share == Approx(0.213).epsilon(0.01));
-    for (double const rest :
-         {p.critic_values / p.policy_scores, p.reward / p.policy_scores, p.critic_training / p.policy_training}) {
+    for (double const rest : {p.critic_values / p.policy_scores, p.critic_training / p.policy_training}) {
         CHECK(rest < 1 - 0.8 * share);
         CHECK(rest > 1 - 2 * share);
     }
-    CHECK(p.reward / p.critic_values == Approx(1).epsilon(1e-3));
+    // By a plan of its own, which does not have to train.
+    CHECK(p.reward < 1.001 * p.critic_values);
 }
 
 TEST_CASE("scoring: a model with one output has no logits, and no output matrix beside its embedding") {
@@ -342,6 +342,72 @@ TEST_CASE("rl_split: divisions are whole, ascending, and leave something to trai
             CHECK(more < n);
         }
     }
+}
+
+TEST_CASE("rl_split: a few domains are divided below whole ones") {
+    for (std::int64_t const n : {36, 64, 72, 80, 144}) {
+        auto const splits = coarse_splits(n, 72);
+        CAPTURE(n);
+        CHECK(splits.size() >= 7);
+        CHECK(splits.back() < n);
+    }
+    CHECK(coarse_splits(64, 8) == std::vector<std::int64_t>{8, 16, 24, 32, 40, 48, 56});
+    CHECK(coarse_splits(72 * 16, 72).front() == 72);
+}
+
+TEST_CASE("rl_question: engines go on over domains where none within one holds the weights") {
+    RlQuestion q = small_question();
+    q.policy = find_model("deepseek-v3");
+    q.accelerators = 512;
+    std::vector<EngineSplit> const splits = possible_engines(q);
+    auto const has = [&](EngineSplit split) { return std::find(splits.begin(), splits.end(), split) != splits.end(); };
+    CHECK(has({.tp = 8, .pp = 1}));
+    CHECK(has({.tp = 32, .pp = 1}));
+    CHECK(has({.tp = 8, .pp = 4}));
+    CHECK_FALSE(has({.tp = 64, .pp = 1}));  // one holds them already
+    q.policy = small_question().policy;
+    for (EngineSplit const split : possible_engines(q))
+        CHECK(split.tp * split.pp <= 8);
+}
+
+TEST_CASE("weight_sync: over nodes every accelerator of a node brings in bytes of its own") {
+    ServingCase engine = small_engine();
+    engine.model = find_model("llama-3.1-405b");
+    engine.plan.tp = 16;
+    ParallelPlan trainer;
+    trainer.tp = 8;
+    trainer.pp = 32;
+    WeightSync const sync = weight_sync(engine, trainer, RolloutPlacement::colocated, 16);
+    double const nic = engine.cluster.scale_out->bandwidth.value.base();
+    CHECK(sync.gathered_from == 256);
+    // All but a node's own share of 8 * rank_bytes comes in over its eight NICs.
+    CHECK(sync.gather.base() > 31.0 / 32 * sync.rank_bytes.base() / nic);
+    CHECK(sync.gather.base() < 2 * sync.rank_bytes.base() / nic);
+    // Engines of one accelerator need the same bytes everywhere, which cross the network once a node.
+    engine.plan.tp = 1;
+    engine.model = find_model("llama-3.1-8b");
+    WeightSync const whole = weight_sync(engine, trainer, RolloutPlacement::colocated, 256);
+    CHECK(whole.gather.base() < whole.rank_bytes.base() / nic);
+}
+
+TEST_CASE("rl_step: of steps that are equally fast the responses are the youngest") {
+    RlQuestion q = small_question();
+    q.staleness = 16;
+    RlStep const few = step_of(q, RlMode::asynchronous);
+    q.staleness = 64;
+    RlStep const many = step_of(q, RlMode::asynchronous);
+    CHECK(many.step == few.step);
+    CHECK(many.mean_age() == few.mean_age());
+    CHECK(many.mean_age() < 16);
+}
+
+TEST_CASE("rl_question: an engine's batch is that of vLLM on such a device") {
+    auto const batch = [](char const* cluster) {
+        return usual_engine_batch(find_cluster(cluster, "test").accelerator);
+    };
+    CHECK(batch("h100-sxm") == 1024);
+    CHECK(batch("a100-sxm-80gb") == 256);
+    CHECK(batch("l4-pcie") == 256);
 }
 
 TEST_CASE("rl_question: what cannot be is refused") {
