@@ -67,6 +67,7 @@ class _Plan(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
+        preference: Literal["dpo", "reference-free"] | str | Sequence[str] | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -83,7 +84,7 @@ class _Plan(Command):
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         keep_activations: Value | None = None,
-        offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload: Literal["none", "optimizer", "activations", "parameters", "optimizer+activations", "parameters+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
         offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -92,7 +93,7 @@ class _Plan(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -133,6 +134,7 @@ class _Plan(Command):
             seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
+            preference: train on pairs of a chosen and a rejected sequence of --seq tokens each: dpo (with a frozen reference) or reference-free (SimPO, ORPO, or DPO with stored log-probabilities of the reference); --global-batch and --micro-batch then count pairs (default: none)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -149,7 +151,7 @@ class _Plan(Command):
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
-            offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
+            offload: none, optimizer, activations, parameters (weights, gradients and optimizer, with ZeRO 3), optimizer+activations or parameters+activations, comma-separated (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
@@ -158,7 +160,7 @@ class _Plan(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd, muon, lion, lion-8bit or adafactor (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
@@ -195,6 +197,7 @@ class _Estimate(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
+        preference: Literal["dpo", "reference-free"] | str | Sequence[str] | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -211,7 +214,7 @@ class _Estimate(Command):
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         keep_activations: Value | None = None,
-        offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload: Literal["none", "optimizer", "activations", "parameters", "optimizer+activations", "parameters+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
         offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -220,7 +223,7 @@ class _Estimate(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -246,6 +249,7 @@ class _Estimate(Command):
         explain: bool | None = None,
         measured_time: Value | None = None,
         measured_mfu: Value | None = None,
+        measured_tokens: Value | None = None,
         config: File | None = None,
         progress: Callable[[str], Any] | None = None,
     ) -> EstimateReport:
@@ -257,6 +261,7 @@ class _Estimate(Command):
             seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
+            preference: train on pairs of a chosen and a rejected sequence of --seq tokens each: dpo (with a frozen reference) or reference-free (SimPO, ORPO, or DPO with stored log-probabilities of the reference); --global-batch and --micro-batch then count pairs (default: none)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -273,7 +278,7 @@ class _Estimate(Command):
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
-            offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload: none, optimizer, activations, parameters (weights, gradients and optimizer, with ZeRO 3), optimizer+activations or parameters+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
@@ -282,7 +287,7 @@ class _Estimate(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd, muon, lion, lion-8bit or adafactor (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
@@ -302,6 +307,7 @@ class _Estimate(Command):
             explain: say what binds the plan, what would move it, and every assumed value
             measured_time: how long a step of this plan took: how far the prediction is off, and what would explain it
             measured_mfu: the same by the MFU that it reached, as MFU is counted here
+            measured_tokens: the same by the tokens per second of one accelerator, as logs of FSDP, torchtitan and MaxText have them
             config: take options from this TOML file (gpus = 64); those given here win
         """
 
@@ -315,6 +321,7 @@ class _Simulate(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
+        preference: Literal["dpo", "reference-free"] | str | Sequence[str] | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -331,7 +338,7 @@ class _Simulate(Command):
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         keep_activations: Value | None = None,
-        offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload: Literal["none", "optimizer", "activations", "parameters", "optimizer+activations", "parameters+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
         offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -340,7 +347,7 @@ class _Simulate(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -401,6 +408,7 @@ class _Simulate(Command):
             seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
+            preference: train on pairs of a chosen and a rejected sequence of --seq tokens each: dpo (with a frozen reference) or reference-free (SimPO, ORPO, or DPO with stored log-probabilities of the reference); --global-batch and --micro-batch then count pairs (default: none)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -417,7 +425,7 @@ class _Simulate(Command):
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
-            offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload: none, optimizer, activations, parameters (weights, gradients and optimizer, with ZeRO 3), optimizer+activations or parameters+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
@@ -426,7 +434,7 @@ class _Simulate(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd, muon, lion, lion-8bit or adafactor (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
@@ -482,6 +490,7 @@ class _RunPlan(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
+        preference: Literal["dpo", "reference-free"] | str | Sequence[str] | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -498,7 +507,7 @@ class _RunPlan(Command):
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         keep_activations: Value | None = None,
-        offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload: Literal["none", "optimizer", "activations", "parameters", "optimizer+activations", "parameters+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
         offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -507,7 +516,7 @@ class _RunPlan(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -557,6 +566,7 @@ class _RunPlan(Command):
             seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: a power of two within the critical batch)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
+            preference: train on pairs of a chosen and a rejected sequence of --seq tokens each: dpo (with a frozen reference) or reference-free (SimPO, ORPO, or DPO with stored log-probabilities of the reference); --global-batch and --micro-batch then count pairs (default: none)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -573,7 +583,7 @@ class _RunPlan(Command):
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
-            offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
+            offload: none, optimizer, activations, parameters (weights, gradients and optimizer, with ZeRO 3), optimizer+activations or parameters+activations, comma-separated (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
@@ -582,7 +592,7 @@ class _RunPlan(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd, muon, lion, lion-8bit or adafactor (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
@@ -627,9 +637,10 @@ class _Goodput(Command):
         parameters: Value | None = None,
         checkpoint_size: Value | None = None,
         cluster: File | None = None,
+        price: Value | None = None,
         gpus_per_node: Value | None = None,
         framework: Value | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"] | str | Sequence[str] | None = None,
         precision: Literal["bf16", "fp16", "fp8", "fp32"] | str | Sequence[str] | None = None,
         tp: Value | None = None,
         pp: Value | None = None,
@@ -685,9 +696,10 @@ class _Goodput(Command):
             parameters: or a number of parameters
             checkpoint_size: or the bytes of a checkpoint
             cluster: cluster: node size, host bandwidth, price
+            price: US dollars per accelerator and hour (default: the profile's, indicative)
             gpus_per_node: accelerators of a node (default: 8)
             framework: whose state layout (default: megatron)
-            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (no fp32 copy of the weights), sgd or muon
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (no fp32 copy of the weights), sgd, muon, lion, lion-8bit or adafactor
             precision: bf16 (default), fp16, fp8, fp32, ...
             tp: of the plan: what each rank writes
             pp: of the plan: what each rank writes
@@ -808,6 +820,8 @@ class _TrialsSchedule(Command):
         decay: Literal["linear", "cosine", "sqrt"] | str | Sequence[str] | None = None,
         decay_share: Value | None = None,
         final_share: Value | None = None,
+        decay_tokens: Value | None = None,
+        decay_steps: Value | None = None,
         warmup_steps: Value | None = None,
         warmup_tokens: Value | None = None,
         batch: Value | None = None,
@@ -824,6 +838,8 @@ class _TrialsSchedule(Command):
             decay: of wsd: linear (default), cosine or sqrt
             decay_share: of the tokens, of wsd (default: 0.1)
             final_share: of the highest rate, at the end (default: 0.1)
+            decay_tokens: where the decay ends, from the start of the run: earlier (then the final rate) or later (default: at the end)
+            decay_steps: the same in steps
             warmup_steps: linear warm-up (default: none)
             warmup_tokens: the same in tokens
             batch: tokens per step, and from when it is larger (default: 4M)
@@ -1195,6 +1211,14 @@ class _ServeSimulate(Command):
         replicas: Value | None = None,
         prefill_replicas: Value | None = None,
         decode_replicas: Value | None = None,
+        prefill_tp: Value | None = None,
+        prefill_pp: Value | None = None,
+        prefill_ep: Value | None = None,
+        prefill_attention_dp: Value | None = None,
+        prefill_weights: Value | None = None,
+        prefill_max_batch: Value | None = None,
+        prefill_max_batched_tokens: Value | None = None,
+        prefill_memory_utilisation: Value | None = None,
         network: Literal["fair", "ideal"] | str | Sequence[str] | None = None,
         events: Literal["loop", "simgrid"] | str | Sequence[str] | None = None,
         router: Literal["least-loaded", "round-robin", "prefix-aware"] | str | Sequence[str] | None = None,
@@ -1263,6 +1287,14 @@ class _ServeSimulate(Command):
             replicas: copies of the model (default: 1)
             prefill_replicas: replicas that process prompts only, instead of --replicas
             decode_replicas: replicas that get their caches and decode
+            prefill_tp: tensor parallelism of the replicas for prompts (default, as of all these: that of those which decode)
+            prefill_pp: their pipeline stages
+            prefill_ep: ranks that their experts are divided over (default: all of a stage where those which decode divide them, else 1)
+            prefill_attention_dp: their attention groups
+            prefill_weights: format of their weights
+            prefill_max_batch: prompts in progress at a time in one of them
+            prefill_max_batched_tokens: tokens of one of their iterations
+            prefill_memory_utilisation: share of memory that they take
             network: of these caches: fair (default; transfers share links, max-min) or ideal (each as if alone)
             events: who orders the events: loop (default), or simgrid (router and replicas as actors, caches as flows: the same answer from another clock, some times slower)
             router: least-loaded (default), round-robin, or prefix-aware (where the prefix of a request was before)
@@ -1330,6 +1362,10 @@ class _ServePlan(Command):
         tp: Value | None = None,
         pp: Value | None = None,
         attention_dp: Value | None = None,
+        disaggregated: bool | None = None,
+        prefill_tp: Value | None = None,
+        prefill_pp: Value | None = None,
+        prefill_attention_dp: Value | None = None,
         max_batch: Value | None = None,
         max_batched_tokens: Value | None = None,
         moe_dispatcher: Value | None = None,
@@ -1368,6 +1404,10 @@ class _ServePlan(Command):
             tp: tensor parallelism that may be chosen (default: powers of two within a domain)
             pp: pipeline stages that may be chosen (default: 1 to 16, four domains a replica at most)
             attention_dp: attention groups that may be chosen (default: 1; of experts powers of two, likewise)
+            disaggregated: also deployments whose prompts have replicas of their own, cut in another way than those that decode
+            prefill_tp: tp that these may have (default: as --tp)
+            prefill_pp: stages that these may have (default: as --pp)
+            prefill_attention_dp: attention groups that these may have (default: as --attention-dp)
             max_batch: sequences that decode at a time in a replica, that may be chosen (default: 32, 128, 512 and 1024 of each attention group)
             max_batched_tokens: tokens of one iteration (of an attention group), that may be chosen (default: 2048, 8192; never fewer than a group's sequences)
             moe_dispatcher: tokens to experts with --ep: alltoall, once per expert, or deduplicated, once per domain (DeepEP; default: deduplicated where the experts span domains and the engine has it)
@@ -1479,6 +1519,8 @@ class _Rl(Command):
         rollout_tp: Value | None = None,
         rollout_pp: Value | None = None,
         rollout_ep: Value | None = None,
+        rollout_attention_dp: Value | None = None,
+        rollout_expert_imbalance: Value | None = None,
         rollout_weights: Literal["bf16", "fp8"] | str | Sequence[str] | None = None,
         kv_cache: Literal["bf16", "fp8", "int8", "int4"] | str | Sequence[str] | None = None,
         max_batch: Value | None = None,
@@ -1489,6 +1531,7 @@ class _Rl(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
+        preference: Literal["dpo", "reference-free"] | str | Sequence[str] | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -1505,7 +1548,7 @@ class _Rl(Command):
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         keep_activations: Value | None = None,
-        offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload: Literal["none", "optimizer", "activations", "parameters", "optimizer+activations", "parameters+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
         offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -1514,7 +1557,7 @@ class _Rl(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -1547,7 +1590,7 @@ class _Rl(Command):
             output_tokens: mean length of a response, as it is after the cut
             max_output: responses are cut here (default: four times the mean, within the context)
             lengths: fixed, uniform or lognormal (default: lognormal)
-            variation: standard deviation of lengths over their mean (default: 0.6, assumed; of uniform lengths 0.5)
+            variation: standard deviation of lengths over their mean (default: 0.6, assumed, or with --max-output as much more as lets the longest of a step reach it; of uniform lengths 0.5)
             random_lengths: draw the lengths (default: equally likely slices, no chance)
             seed: of the draw and of the order (default: 1)
             epochs: times that each response is trained on (default: 1)
@@ -1562,12 +1605,14 @@ class _Rl(Command):
             state_offload: colocated: training state to host memory while engines run: auto, always, never
             engine: engine that generates, or a profile of one (default: vllm)
             rollout_gpus: accelerators of the engines (default: every division is tried)
-            rollout_tp: tensor parallelism of an engine (default: powers of two up to a domain)
+            rollout_tp: tensor parallelism of an engine (default: powers of two up to a domain, and where none of these holds the weights engines over several domains)
             rollout_pp: pipeline stages of an engine (default: 1)
             rollout_ep: ranks that an engine's experts are divided over (default: 1)
+            rollout_attention_dp: groups of tp ranks with sequences and cache of their own, which share the experts (default: 1)
+            rollout_expert_imbalance: tokens of an engine's busiest expert rank over the mean (default: 1)
             rollout_weights: format of an engine's weights: bf16, fp8, ... (default: bf16)
             kv_cache: bf16, fp8, int8 or int4 (default: bf16)
-            max_batch: responses that an engine decodes at a time (default: 256)
+            max_batch: responses that an engine decodes at a time (default: vLLM's, of each attention group: 1024 on devices of 70 GiB and more but A100, else 256)
             max_batched_tokens: tokens of one iteration (default: 8192)
             memory_utilisation: share of memory the engine takes, as its own option counts (default: the engine's)
             model: the policy: preset or Hugging Face config.json
@@ -1575,6 +1620,7 @@ class _Rl(Command):
             gpus: accelerators, of engines and trainer together
             seq: longest prompt and response together (default: the model's context)
             global_batch: responses of one update (default: all of a step)
+            preference: train on pairs of a chosen and a rejected sequence of --seq tokens each: dpo (with a frozen reference) or reference-free (SimPO, ORPO, or DPO with stored log-probabilities of the reference); --global-batch and --micro-batch then count pairs (default: none)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -1591,7 +1637,7 @@ class _Rl(Command):
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
-            offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
+            offload: none, optimizer, activations, parameters (weights, gradients and optimizer, with ZeRO 3), optimizer+activations or parameters+activations, comma-separated (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
@@ -1600,7 +1646,7 @@ class _Rl(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd, muon, lion, lion-8bit or adafactor (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
@@ -1644,6 +1690,15 @@ class _ExportServe(Command):
         rank: Value | None = None,
         model_path: Value | None = None,
         replicas: Value | None = None,
+        prefill_replicas: Value | None = None,
+        prefill_tp: Value | None = None,
+        prefill_pp: Value | None = None,
+        prefill_ep: Value | None = None,
+        prefill_attention_dp: Value | None = None,
+        prefill_weights: Value | None = None,
+        prefill_max_batch: Value | None = None,
+        prefill_max_batched_tokens: Value | None = None,
+        prefill_memory_utilisation: Value | None = None,
         gpus_per_node: Value | None = None,
         output: Value | None = None,
         force: bool | None = None,
@@ -1674,6 +1729,15 @@ class _ExportServe(Command):
             rank: which of its deployments (default: 1, the best)
             model_path: what the engine loads: a folder or a name at Hugging Face
             replicas: how many are started (default: the file's, or 1)
+            prefill_replicas: replicas for prompts, with a script of their own; the others decode (default: the file's)
+            prefill_tp: tensor parallelism of the replicas for prompts (default, as of all these: that of those which decode)
+            prefill_pp: their pipeline stages
+            prefill_ep: ranks that their experts are divided over (default: all of a stage where those which decode divide them, else 1)
+            prefill_attention_dp: their attention groups
+            prefill_weights: format of their weights
+            prefill_max_batch: prompts in progress at a time in one of them
+            prefill_max_batched_tokens: tokens of one of their iterations
+            prefill_memory_utilisation: share of memory that they take
             gpus_per_node: accelerators of a node (default: a domain of up to 8, else 4)
             output: write all files into this folder (default: the main file to standard output)
             force: replace files that are there already
@@ -1691,6 +1755,7 @@ class _Export(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
+        preference: Literal["dpo", "reference-free"] | str | Sequence[str] | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -1707,7 +1772,7 @@ class _Export(Command):
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         keep_activations: Value | None = None,
-        offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload: Literal["none", "optimizer", "activations", "parameters", "optimizer+activations", "parameters+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
         offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -1716,7 +1781,7 @@ class _Export(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -1762,6 +1827,7 @@ class _Export(Command):
             seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
+            preference: train on pairs of a chosen and a rejected sequence of --seq tokens each: dpo (with a frozen reference) or reference-free (SimPO, ORPO, or DPO with stored log-probabilities of the reference); --global-batch and --micro-batch then count pairs (default: none)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -1778,7 +1844,7 @@ class _Export(Command):
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
-            offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload: none, optimizer, activations, parameters (weights, gradients and optimizer, with ZeRO 3), optimizer+activations or parameters+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
@@ -1787,7 +1853,7 @@ class _Export(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd, muon, lion, lion-8bit or adafactor (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
@@ -1859,6 +1925,7 @@ class _Memory(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
+        preference: Literal["dpo", "reference-free"] | str | Sequence[str] | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "pytorch", "transformers", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -1875,7 +1942,7 @@ class _Memory(Command):
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         keep_activations: Value | None = None,
-        offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload: Literal["none", "optimizer", "activations", "parameters", "optimizer+activations", "parameters+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
         offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -1884,7 +1951,7 @@ class _Memory(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -1918,6 +1985,7 @@ class _Memory(Command):
             seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
+            preference: train on pairs of a chosen and a rejected sequence of --seq tokens each: dpo (with a frozen reference) or reference-free (SimPO, ORPO, or DPO with stored log-probabilities of the reference); --global-batch and --micro-batch then count pairs (default: none)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, pytorch, transformers, generic, or a file (default: megatron; an older release: megatron:release=24.07)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -1934,7 +2002,7 @@ class _Memory(Command):
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
-            offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload: none, optimizer, activations, parameters (weights, gradients and optimizer, with ZeRO 3), optimizer+activations or parameters+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
@@ -1943,7 +2011,7 @@ class _Memory(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd, muon, lion, lion-8bit or adafactor (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
@@ -1972,6 +2040,7 @@ class _Flops(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
+        preference: Literal["dpo", "reference-free"] | str | Sequence[str] | None = None,
         tp: Value | None = None,
         pp: Value | None = None,
         dp: Value | None = None,
@@ -1985,7 +2054,7 @@ class _Flops(Command):
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         keep_activations: Value | None = None,
-        offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        offload: Literal["none", "optimizer", "activations", "parameters", "optimizer+activations", "parameters+activations"] | str | Sequence[str] | None = None,
         offload_activations: Value | None = None,
         offload_layers: Value | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -1994,7 +2063,7 @@ class _Flops(Command):
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
-        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "adamw-pure-bf16", "sgd", "muon", "lion", "lion-8bit", "adafactor"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
         attention: Value | None = None,
@@ -2023,6 +2092,7 @@ class _Flops(Command):
             seq: tokens per sequence, such as 8192 or 8Ki (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
+            preference: train on pairs of a chosen and a rejected sequence of --seq tokens each: dpo (with a frozen reference) or reference-free (SimPO, ORPO, or DPO with stored log-probabilities of the reference); --global-batch and --micro-batch then count pairs (default: none)
             tp: tensor parallelism (default: 1)
             pp: pipeline parallelism (default: 1)
             dp: data parallelism (default: what is left)
@@ -2036,7 +2106,7 @@ class _Flops(Command):
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             keep_activations: with full: what is kept of a layer all the same, and not run again, as in MaxText's custom policies: norm_out, qkv, context (attention's output), attention_out, expert_in, mlp_up, mlp_act
-            offload: none, optimizer, activations or optimizer+activations (default: none)
+            offload: none, optimizer, activations, parameters (weights, gradients and optimizer, with ZeRO 3), optimizer+activations or parameters+activations (default: none)
             offload_activations: with activations: which of those that are kept go to host memory: layer_input, those of --keep-activations, other (default: all)
             offload_layers: with activations: those of so many layers of the model, spread evenly, go to host memory (0: all)
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
@@ -2045,7 +2115,7 @@ class _Flops(Command):
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
-            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd or muon (default: adamw)
+            optimizer: adamw, adamw-bf16 (moments), adamw-8bit (moments), adamw-pure-bf16 (all in bf16, no fp32 copy of the weights), sgd, muon, lion, lion-8bit or adafactor (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
             flash_attention: the same as --attention flash, --attention unfused
@@ -2165,6 +2235,8 @@ class _CalibrateRun(Command):
         full: bool | None = None,
         resume: bool | None = None,
         max_seconds: Value | None = None,
+        row_seconds: Value | None = None,
+        stall_seconds: Value | None = None,
         time_limit: Value | None = None,
         gpu: Value | None = None,
         describe_host: File | None = None,
@@ -2182,6 +2254,8 @@ class _CalibrateRun(Command):
             full: many shapes, half a percent
             resume: go on with an existing --out: what it has is not measured again
             max_seconds: begin nothing new after so many seconds
+            row_seconds: sample a row for at most so many seconds (default: 0.2 with --quick, 1 with --full)
+            stall_seconds: end where collectives of GPUs have not ended after so many seconds (default 300; 0: never)
             time_limit: end the benchmarks after so long, whatever they are at (default: never)
             gpu: which CUDA device (default 0)
             describe_host: write an accelerator profile of this machine's processor from the rows

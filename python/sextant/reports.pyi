@@ -109,6 +109,7 @@ class PlanReportCandidatesReportMemory(Report):
     weights_bytes: Final[float]
     gradients_bytes: Final[float]
     optimizer_bytes: Final[float]
+    reference_bytes: Final[float]
     activations_bytes: Final[float]
     layer_activations_bytes: Final[float]
     logits_bytes: Final[float]
@@ -138,6 +139,7 @@ class PlanReportCandidatesReportBreakdown(Report):
     dp_s: Final[float]
     optimizer_s: Final[float]
     offload_s: Final[float]
+    reference_s: Final[float]
     fixed_s: Final[float]
 
 class PlanReportCandidatesSimulation(Report):
@@ -559,6 +561,8 @@ class GoodputReport(Report):
     work_s: Final[float]
     seed: Final[int]
     checkpoint: Final[GoodputReportCheckpoint]
+    accelerator_hours: Final[float]
+    lost_accelerator_hours: Final[float]
     detection_s: Final[float]
     restart_s: Final[float]
     spares: Final[None]
@@ -759,6 +763,7 @@ class TrialsScheduleReport(Report):
     peak_learning_rate: Final[float]
     final_share: Final[float]
     warmup_tokens: Final[float]
+    decay_tokens: Final[float]
     steps: Final[int]
     tokens: Final[float]
     learning_rate_sum: Final[float]
@@ -985,6 +990,7 @@ class ScalingOptimumReportBudgetsRatesLaws(Report):
     learning_rate: Final[float | None]
     batch_tokens: Final[float | None]
     critical_batch_tokens: Final[float | None]
+    noise_scale_tokens: Final[float | None]
 
 class ScalingOptimumReportBudgetsRun(Report):
     accelerator_hours: Final[float]
@@ -1581,6 +1587,8 @@ class RlReportModesBestEngine(Report):
     tp: Final[int]
     pp: Final[int]
     ep: Final[int]
+    attention_dp: Final[int]
+    max_batch: Final[int]
     replicas: Final[int]
 
 class RlReportModesBestPhases(Report):
@@ -1613,6 +1621,7 @@ class RlReportModesBestWeightSync(Report):
     gather_s: Final[float]
     broadcast_s: Final[float]
     copy_s: Final[float]
+    over_host_s: Final[float]
     software_s: Final[float]
 
 class RlReportModesBestMemory(Report):
@@ -1760,6 +1769,7 @@ class MemoryReportStages(Report):
     weights_bytes: Final[float]
     gradients_bytes: Final[float]
     optimizer_bytes: Final[float]
+    reference_bytes: Final[float]
     activations_bytes: Final[float]
     layer_activations_bytes: Final[float]
     logits_bytes: Final[float]
@@ -2115,7 +2125,9 @@ class ModelsReportModels(Report):
     value_head_dim: Final[int]
     vocab: Final[int]
     max_positions: Final[int]
+    output_head: Final[str]
     tied_embeddings: Final[bool]
+    causal: Final[bool]
     sliding_window: Final[int]
     mtp_modules: Final[int]
     kv_cache_bytes_per_value: Final[int]
@@ -2173,7 +2185,9 @@ class ModelsShowReport(Report):
     value_head_dim: Final[int]
     vocab: Final[int]
     max_positions: Final[int]
+    output_head: Final[str]
     tied_embeddings: Final[bool]
+    causal: Final[bool]
     sliding_window: Final[int]
     mtp_modules: Final[int]
     kv_cache_bytes_per_value: Final[int]
