@@ -59,8 +59,9 @@ ModelSpec read_modernbert(ConfigObject& in) {
     read_attention_bias(in, model, false);
     for (std::string_view const key : {"mlp_bias", "classifier_bias"})
         if (in.flag(key, false))
-            throw InputError("{}: is true, and such biases of ModernBERT are not modelled (no published model has them)",
-                             in.path_to(key));
+            throw InputError(
+                "{}: is true, and such biases of ModernBERT are not modelled (no published model has them)",
+                in.path_to(key));
     model.norm = NormKind::layer;
     model.norm_bias = in.flag("norm_bias", false);
     attention.window = in.size("local_attention", Size::positions, 128);
