@@ -11,8 +11,14 @@
 namespace sextant {
 namespace {
 
+EngineProfile embedded_engine(EmbeddedText const& entry) {
+    return read_engine(ObjectReader(JsonDocument::from_embedded(entry, "hardware_profiles/engines")));
+}
+
 EngineProfile unchanged_engine(std::string const& name, std::string_view where) {
     if (name.ends_with(".json")) return read_engine(ObjectReader(JsonDocument::from_file(name)));
+    for (EmbeddedText const& entry : embedded_engines())
+        if (entry.name == name) return embedded_engine(entry);  // the others need not be read
     if (auto const* const known = known_engine(name)) return *known;
     std::vector<std::string> const names = engine_names();
     std::vector<std::string> spellings = names;
@@ -28,7 +34,7 @@ std::vector<EngineProfile> const& all_engines() {
     static auto const engines = [] {
         std::vector<EngineProfile> out;
         for (EmbeddedText const& entry : embedded_engines()) {
-            out.push_back(read_engine(ObjectReader(JsonDocument::from_embedded(entry, "hardware_profiles/engines"))));
+            out.push_back(embedded_engine(entry));
         }
         return out;
     }();
