@@ -4,7 +4,6 @@
 #include "core/graph/stage_layout.hpp"
 #include "core/graph/usual_stages.hpp"
 #include "core/nearest.hpp"
-#include "core/spec/gradient_bytes.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "cost_models/weight_copies.hpp"
 #include "planner/expert_overlap.hpp"
@@ -205,7 +204,9 @@ private:
             std::optional<PipelineCost> reduced;
             for (std::size_t z = 0; z < space.zero.size(); ++z) {
                 plan.zero = space.zero[z];
-                auto const of_use = [&](Offload offload) { return z < zeros || serves_one_rank(plan.zero, offload); };
+                auto const of_use = [&](Offload offload) {
+                    return z < zeros || serves_one_rank(plan.zero, offload, form_.framework());
+                };
                 if (std::none_of(space.offload.begin(), space.offload.end(), of_use)) continue;
                 if (!space.rules.shards(plan, form_.model())) continue;
                 if (!zero_suits_pipeline(plan)) {
@@ -222,12 +223,6 @@ private:
                 }
             }
         }
-    }
-
-    /// Whether ZeRO is of use to one rank: gradients leave with every microbatch, or parameters come from host memory.
-    [[nodiscard]] bool serves_one_rank(int zero, Offload offload) const {
-        bool const leave = kept_gradients(form_.framework().memory).to_host == Switch::on;
-        return zero == 3 ? offloads_parameters(offload) : zero == 2 && offloads_optimizer(offload) && leave;
     }
 
     /// Of a stage, where recompute of fewer of them is not the same as of all.

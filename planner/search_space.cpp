@@ -4,6 +4,7 @@
 #include "core/graph/stage_layout.hpp"
 #include "core/graph/usual_stages.hpp"
 #include "core/is_one_of.hpp"
+#include "core/spec/gradient_bytes.hpp"
 #include "core/spec/parameters.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "planner/degrees.hpp"
@@ -308,6 +309,11 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
     set_pipelining(space, model, c);
     set_choices(space, model, cluster, c);
     return space;
+}
+
+bool serves_one_rank(int zero, Offload offload, FrameworkProfile const& framework) {
+    bool const leave = kept_gradients(framework.memory).to_host == Switch::on;
+    return zero == 3 ? offloads_parameters(offload) : zero == 2 && offloads_optimizer(offload) && leave;
 }
 
 }  // namespace sextant

@@ -100,6 +100,9 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
 /// The fewest layers of a stage that can run again: Megatron-Core runs as many again in every chunk of it.
 std::int64_t recompute_step(FrameworkProfile const& framework, ParallelPlan const& plan);
 
+/// Whether ZeRO is of use to one rank: gradients leave with every microbatch, or parameters come from host memory.
+bool serves_one_rank(int zero, Offload offload, FrameworkProfile const& framework);
+
 /// Positive divisors, ascending.
 std::vector<std::int64_t> divisors(std::int64_t n);
 
