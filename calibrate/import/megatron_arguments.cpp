@@ -213,7 +213,7 @@ void put_rest(Arguments const& in, CellRow& row, std::vector<std::string>& notes
     if (in.on("moe_enable_deepep") || in.text("moe_flex_dispatcher_backend") == "deepep")
         notes.emplace_back("dispatcher=deepep");
     if (auto const optimizer = in.text("optimizer"); !optimizer.empty() && optimizer != "adam")
-        notes.push_back("optimizer " + optimizer);
+        notes.push_back("optimizer=" + optimizer);
     if (in.on("optimizer_cpu_offload")) {
         std::string const share = in.text("optimizer_offload_fraction");
         bool const whole = share.empty() || share == "1.0";

@@ -177,7 +177,7 @@ std::string exchange_assumption(ServingCase const& what) {
 
 std::string missing_cache(EngineProfile const& engine, CacheFormat cache) {
     bool const integers = cache == CacheFormat::int8 || cache == CacheFormat::int4;
-    bool const none = is_vllm(engine.program) || engine.program == EngineProgram::sglang;
+    bool const none = is_vllm_or_sglang(engine.program);
     bool const one = engine.program == EngineProgram::tensorrt_llm && cache == CacheFormat::int4;
     if (!integers || !(none || one)) return {};
     return fmt::format(

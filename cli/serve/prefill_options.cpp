@@ -1,6 +1,7 @@
 #include "cli/serve/prefill_options.hpp"
 
 #include "core/error.hpp"
+#include "planner/serving/apart_candidates.hpp"
 #include "simulator/serving/service_model.hpp"
 
 #include <CLI/App.hpp>
@@ -52,7 +53,7 @@ ServingCase prefill_case_from(ServeOptions const& decodes, PrefillOptions const&
         if (auto const fault = handover_fault(what, of_decodes)) throw InputError("{}", *fault);
         return what;
     } catch (InputError const& error) {
-        throw InputError("replicas for prompts: {} (their options begin with --prefill-)", error.what());
+        throw InputError("{}", of_prompts(error.what()));
     }
 }
 

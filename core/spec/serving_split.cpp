@@ -104,7 +104,7 @@ std::optional<std::string> split_fault(ModelSpec const& model, ServingPlan const
 std::optional<std::string> cut_blocks(EngineProfile const& engine, ModelSpec const& model, ServingPlan const& plan) {
     constexpr std::int64_t block = 128;
     bool const in_blocks = (plan.stored.empty() ? plan.weights : plan.stored) == "fp8-block";
-    bool const loads_whole_blocks = is_vllm(engine.program) || engine.program == EngineProgram::sglang;
+    bool const loads_whole_blocks = is_vllm_or_sglang(engine.program);
     if (!in_blocks || !loads_whole_blocks) return {};
     auto const cuts = [&](std::int64_t width, std::int64_t ranks) { return ranks > 1 && width % (block * ranks) != 0; };
     auto const sentence = [&](std::int64_t width, std::int64_t ranks, char const* what, std::string const& instead) {

@@ -10,9 +10,13 @@
 #include "simulator/serving/service_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace sextant {
@@ -146,12 +150,25 @@ std::optional<std::string> pipeline_fault(EngineProgram program, ServingPlan con
     return {};
 }
 
+std::string of_prompts(std::string message) {
+    constexpr std::array<std::string_view, 8> options{"--tp",           "--pp",
+                                                      "--ep",           "--weights",
+                                                      "--max-batch",    "--max-batched-tokens",
+                                                      "--attention-dp", "--memory-utilisation"};
+    auto const goes_on = [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); };
+    for (std::string_view const option : options)
+        for (std::size_t at = message.find(option); at != std::string::npos; at = message.find(option, at + 1))
+            if (std::size_t const end = at + option.size(); end == message.size() || !goes_on(message[end]))
+                message.insert(at + 2, "prefill-");
+    return "replicas for prompts: " + message;
+}
+
 void check_prompt_splits(ServeQuestion const& q) {
     if (!q.apart) return;
     try {
         check_given_splits(prompts_alone(q));
     } catch (InputError const& error) {
-        throw InputError("replicas for prompts: {} (their options begin with --prefill-)", error.what());
+        throw InputError("{}", of_prompts(error.what()));
     }
 }
 

@@ -28,6 +28,9 @@ std::vector<ServeCandidate> apart_candidates(ServeQuestion const& question);
 std::optional<std::string> pipeline_fault(EngineProgram program, ServingPlan const& prompts,
                                           ServingPlan const& decodes);
 
+/// What is said of a value of replicas for prompts: its options named as they are asked for ("--prefill-tp").
+std::string of_prompts(std::string message);
+
 /// @throws InputError: splits of replicas for prompts that the model does not allow.
 void check_prompt_splits(ServeQuestion const& question);
 

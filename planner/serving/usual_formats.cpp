@@ -11,8 +11,7 @@ namespace sextant {
 
 RunFormat run_format(std::string_view stored, AcceleratorProfile const& device, EngineProfile const& engine) {
     auto const has = [&](Precision precision) { return device.peak.contains(precision); };
-    bool const widens =  // Marlin's kernels
-        is_vllm(engine.program) || engine.program == EngineProgram::sglang;
+    bool const widens = is_vllm_or_sglang(engine.program);  // Marlin's kernels
     RunFormat out{.weights = std::string(stored)};
     if (stored == "fp4" && !has(Precision::fp4) && has(Precision::bf16)) {
         out = {.weights = "int4-weights", .note = "four-bit weights, products in bf16"};

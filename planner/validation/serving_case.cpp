@@ -156,7 +156,7 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
     if (out.load == ServedLoad::static_batch) {
         plan.max_batched_tokens = 8192;
         plan.max_batch = rounded(std::max(64.0, out.amount), 1 << 20);
-        if (!is_vllm(engine.program) && engine.program != EngineProgram::sglang)
+        if (!is_vllm_or_sglang(engine.program))
             plan.max_batched_tokens = rounded(std::max(8192.0, out.amount * out.request.prompt), 1 << 20);
     } else {
         ServerSetup const setup = out.load == ServedLoad::closed_loop

@@ -116,8 +116,7 @@ void apply_layout(ServingRow const& row, ServedCase& out) {
 
 void share_experts(ServedCase& out) {
     ServingPlan& plan = out.what.plan;
-    EngineProgram const program = out.what.engine.program;
-    bool const shares = is_vllm(program) || program == EngineProgram::sglang;
+    bool const shares = is_vllm_or_sglang(out.what.engine.program);
     if (!out.what.model.moe || !shares || out.replicas < 2 || plan.attention_dp > 1) return;
     try {
         if (serving_memory(out.what).fits()) return;

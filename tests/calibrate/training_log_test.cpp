@@ -99,7 +99,7 @@ TEST_CASE("Megatron's log: arguments of other plans come out in the words of the
     CHECK(step_with("use_distributed_optimizer", "False").at("zero_stage") == "0");
     CHECK(step_with("use_torch_fsdp2", "True").at("zero_stage") == "3");
     CHECK(step_with("group_query_attention", "False").at("kv_heads") == "32");
-    CHECK_THAT(step_with("optimizer", "muon").at("notes"), contains("optimizer muon"));
+    CHECK_THAT(step_with("optimizer", "muon").at("notes"), contains("optimizer=muon"));
     CHECK_THAT(step_with("optimizer_cpu_offload", "True").at("notes"), contains("optimizer offload;"));
     CHECK(step_with("optimizer", "adam").at("notes") == "peak is max allocated");
     CHECK(step_with("attention_backend", "AttnBackend.flash").at("flash_attention") == "1");

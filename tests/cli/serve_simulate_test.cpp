@@ -463,8 +463,8 @@ TEST_CASE("serve simulate: replicas for prompts may be cut in their own way, and
             simulate(Arguments{"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "1"} + more, model),
             words);
     };
-    refused({"--prefill-tp", "3"}, "replicas for prompts: --tp: 3 does not divide", "llama-3.1-8b");
-    refused({"--prefill-max-batch", "0"}, "replicas for prompts", "llama-3.1-8b");
+    refused({"--prefill-tp", "3"}, "replicas for prompts: --prefill-tp: 3 does not divide", "llama-3.1-8b");
+    refused({"--prefill-max-batch", "0"}, "replicas for prompts: --prefill-max-batch", "llama-3.1-8b");
     refused({"--tp", "4", "--prefill-tp", "2"}, "states of recurrent layers", "qwen3-next-80b-a3b");
 }
 

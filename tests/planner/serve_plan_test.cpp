@@ -300,7 +300,7 @@ TEST_CASE("serve plan: prompts with replicas of their own are ranked beside repl
     for (ServeCandidate const& c : plan_serving(q).ranked)
         if (c.prompts) CHECK(c.prompts->plan.tp == 8);
     q.prompt_tensor = {3};
-    CHECK_THROWS_WITH(plan_serving(q), Catch::Contains("replicas for prompts") && Catch::Contains("--tp: 3"));
+    CHECK_THROWS_WITH(plan_serving(q), Catch::Contains("replicas for prompts") && Catch::Contains("--prefill-tp: 3"));
 }
 
 TEST_CASE("serve plan: replicas for prompts lie within one domain where there is no network beyond it") {
