@@ -104,16 +104,17 @@ Pricer::Product Pricer::lone_kernel(Op const& op, Pass pass) {
     auto const* gemm = std::get_if<Gemm>(&op.what);
     auto const* grouped = std::get_if<GroupedGemm>(&op.what);
     if (gemm == nullptr && grouped == nullptr) return price();
-    auto const key_of = [&](std::int64_t groups, auto const& g) {
+    auto const key_of = [&](std::int64_t groups, std::int64_t rows, auto const& g) {
         return std::array<std::int64_t, 7>{groups,
-                                           g.m,
+                                           rows,
                                            g.n,
                                            g.k,
                                            static_cast<std::int64_t>(g.precision),
                                            static_cast<std::int64_t>(g.gradients),
                                            static_cast<std::int64_t>(pass)};
     };
-    std::array<std::int64_t, 7> const key = gemm != nullptr ? key_of(1, *gemm) : key_of(-grouped->groups, *grouped);
+    std::array<std::int64_t, 7> const key =
+        gemm != nullptr ? key_of(1, gemm->m, *gemm) : key_of(-grouped->groups, grouped->busiest_rows(), *grouped);
     auto const [found, is_new] = products_.try_emplace(key);
     if (is_new) found->second = price();
     return found->second;

@@ -162,8 +162,9 @@ std::int64_t products_of_backward(Op const& op) {
 GemmShape shape_of(Gemm const& g) { return {.groups = 1, .m = g.m, .n = g.n, .k = g.k}; }
 /// Experts without a row are none of its products, and the others have as many as the one of most.
 GemmShape shape_of(GroupedGemm const& g) {
-    std::int64_t const groups = std::clamp<std::int64_t>(g.m, 1, g.groups);
-    return {.groups = groups, .m = std::max<std::int64_t>(1, (g.m + groups - 1) / groups), .n = g.n, .k = g.k};
+    std::int64_t const rows = g.busiest_rows();
+    std::int64_t const groups = std::clamp<std::int64_t>(rows, 1, g.groups);
+    return {.groups = groups, .m = std::max<std::int64_t>(1, (rows + groups - 1) / groups), .n = g.n, .k = g.k};
 }
 
 }  // namespace

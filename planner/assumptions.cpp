@@ -1,5 +1,6 @@
 #include "planner/report.hpp"
 
+#include "core/graph/block.hpp"
 #include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/doubtful_values.hpp"
@@ -164,6 +165,11 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     std::vector<std::string> notes = notes_on_profile(cluster);
     lines.insert(lines.begin(), std::move_iterator(notes.begin()), std::move_iterator(notes.end()));
     if (std::string remark = left_out_remark(model); !remark.empty()) lines.insert(lines.begin(), std::move(remark));
+    if (model.moe && plan.ep > 1)
+        lines.push_back(plan.expert_imbalance > 1
+                            ? fmt::format("experts: the busiest of {} ranks has {:.3g} times the mean of the tokens",
+                                          plan.ep, busiest_share(*model.moe, plan))
+                            : "experts get equal shares of the tokens (--expert-imbalance)");
     if (offloads_parameters(plan))
         lines.emplace_back(
             "offload: weights come up before their gathers and hide as well as these; nothing hides their gradients' "

@@ -215,6 +215,7 @@ DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const&
 }
 
 double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan, FrameworkTiming const& f) {
+    if (moment == Moment::forward_first && f.gathers_after_step.value > 0) return 0;
     bool const each = moment == Moment::forward_each || moment == Moment::backward_each;
     return each && plan.zero >= 3 ? f.fsdp_overlap.value : f.dp_overlap.value;
 }

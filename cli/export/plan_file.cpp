@@ -63,6 +63,7 @@ ParallelPlan read_plan(ObjectReader in) {
     p.fused_cross_entropy = switch_of(in.flag("fused_cross_entropy"));
     if (in.has("fp8_activation_input")) p.fp8_activation_input = switch_of(in.flag("fp8_activation_input"));
     if (in.has("narrow_copies")) p.narrow_copies = switch_of(in.flag("narrow_copies"));
+    if (in.has("expert_imbalance")) p.expert_imbalance = in.number("expert_imbalance");
     if (in.has("loss_chunks")) p.loss_chunks = in.integer("loss_chunks");
     p.stage_layers = in.integers("stage_layers");
     if (in.has("lora_rank"))

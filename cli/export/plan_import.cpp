@@ -185,6 +185,7 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     if (!given("--moe-dispatcher")) o.moe_dispatcher = name_of(p.dispatcher);
     if (!given("--gradients")) o.gradients = name_of(p.gradients);
     if (!given("--expert-tp")) o.expert_tp = p.expert_tp;
+    if (!given("--expert-imbalance")) o.expert_imbalance = p.expert_imbalance;
     if (!given("--shard-group") && o.zero != "0") o.shard_group = p.shard_group;
     if (!given("--precision")) o.precision = name_of(p.precision);
     if (!given("--optimizer")) o.optimizer = name_of(p.optimizer);

@@ -123,6 +123,10 @@ void add_kernel_options(CLI::App& app, PlanOptions& o, Axes axes) {
                    fmt::format("tensor parallelism inside an expert (default: {})",
                                axes == Axes::search ? "1, or tp where torchtitan and MaxText cut experts" : "1"))
         ->group("Plan");
+    app.add_option("--expert-imbalance", o.expert_imbalance,
+                   "tokens of the busiest expert rank over the mean, at most what its experts can get (default: 1)")
+        ->option_text("RATIO")
+        ->group("Plan");
     app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
     app.add_option(
            "--precision", o.precision,

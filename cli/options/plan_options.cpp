@@ -110,6 +110,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     if (!o.moe_dispatcher.empty()) plan.dispatcher = dispatcher_from(o.moe_dispatcher, "--moe-dispatcher");
     if (!o.gradients.empty()) plan.gradients = gradient_format_from(o.gradients, "--gradients");
     plan.expert_tp = o.expert_tp.value_or(1);
+    plan.expert_imbalance = o.expert_imbalance;
     plan.shard_group = o.shard_group;
     plan.recompute_layers = o.recompute_layers.value_or(0);
     if (!o.recompute_modules.empty())

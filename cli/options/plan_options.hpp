@@ -27,6 +27,7 @@ struct PlanOptions {
     std::string preference = "none";       ///< training on pairs of sequences
     std::string dp, tp, pp, cp, ep, vpp, micro_batch, zero;
     std::optional<std::int64_t> expert_tp;
+    double expert_imbalance = 1;
     std::int64_t shard_group = 0;
     std::optional<std::int64_t> recompute_layers;  ///< 0: all of a stage
     std::int64_t offload_layers = 0;

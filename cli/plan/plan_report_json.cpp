@@ -43,6 +43,7 @@ Json plan_object(ParallelPlan const& p) {
     if (p.gradients != GradientFormat::usual) json["gradients"] = name_of(p.gradients);
     if (p.fp8_activation_input == Switch::on) json["fp8_activation_input"] = true;
     if (p.narrow_copies == Switch::on) json["narrow_copies"] = true;
+    if (p.expert_imbalance > 1) json["expert_imbalance"] = p.expert_imbalance;
     if (p.loss_chunks > 1) json["loss_chunks"] = p.loss_chunks;
     if (!p.stage_layers.empty()) json["stage_layers"] = p.stage_layers;
     if (p.adapters.on()) {

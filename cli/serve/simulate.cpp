@@ -69,6 +69,13 @@ void note_assumptions(ServeSimulateReport& report) {
             fmt::format("copies from and to host memory run at {} of each accelerator ({}: {}), and iterations wait",
                         human(link.value), name_of(link.basis), link.source));
     }
+    if (report.host_prefixes > Bytes{}) {
+        Sourced<BytesPerSecond> const link = host_link(report.what.cluster.accelerator);
+        report.assumptions.push_back(fmt::format(
+            "prefixes are written to host memory when they are made, beside iterations, and read at {} of each "
+            "accelerator ({}: {}) beside the iteration that begins behind them, which takes no less",
+            human(link.value), name_of(link.basis), link.source));
+    }
     if (report.what.model.recurrent)
         report.assumptions.emplace_back("shared prefixes are computed again: states at their ends are not kept");
     if (report.setup.limits.speculation.tokens > 0)

@@ -44,6 +44,14 @@ std::string preemption_words(ServeSimulateReport const& report) {
     return out;
 }
 
+std::string prefix_words(ServeSimulateReport const& report) {
+    std::string out = fmt::format("{} of the prompt tokens found", share_text(report.hit_rate()));
+    if (report.host_prefixes > Bytes{})
+        out += fmt::format("; {} tokens read from host memory",
+                           human_count(static_cast<double>(report.outcome.window.counters.loaded_tokens)));
+    return out;
+}
+
 void add_fleet(ServeSimulateReport const& report, Pairs& pairs) {
     ServingOutcome const& o = report.outcome;
     ServingSetup const& setup = report.setup;
@@ -81,8 +89,7 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
     pairs.emplace_back("KV cache", fmt::format("{} in use on average, {} at most, of {} tokens a replica{}",
                                                share_text(report.mean_cache_use()), share_text(o.most_cache_use),
                                                limits.cache_tokens(), of_prompts(prompt_limits.cache_tokens())));
-    if (c.cached_tokens > 0)
-        pairs.emplace_back("prefix cache", fmt::format("{} of the prompt tokens found", share_text(report.hit_rate())));
+    if (c.cached_tokens > 0) pairs.emplace_back("prefix cache", prefix_words(report));
     if (Speculation const& guesses = report.setup.limits.speculation; guesses.tokens > 0)
         pairs.emplace_back(
             "speculation",

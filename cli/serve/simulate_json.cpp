@@ -62,6 +62,7 @@ Json setup_json(ServeSimulateReport const& report) {
              {"prefix_caching", limits.prefix_caching == PrefixCaching::on},
              {"preemption", name_of(limits.preemption)},
              {"host_cache_bytes", report.host_cache.base()},
+             {"host_prefixes_bytes", report.host_prefixes.base()},
              {"adapters", report.adapters},
              {"adapter_rank", report.adapter_rank},
              {"adapter_slots", limits.adapter_slots}};
@@ -190,6 +191,7 @@ void add_use(Json& json, ServeSimulateReport const& report) {
     json["cache_use_mean"] = report.mean_cache_use();
     json["cache_use_most"] = o.most_cache_use;
     json["prefix_hit_rate"] = report.hit_rate();
+    json["host_prefix_tokens"] = report.outcome.window.counters.loaded_tokens;
     json["tokens_per_step"] = report.tokens_per_step();
     json["preemptions"] = o.whole.counters.preemptions;
     json["recomputed_tokens"] = o.whole.counters.recomputed_tokens;

@@ -34,6 +34,8 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
         throw InputError("--scheduler: fair wants several tenants (a column 'tenant' in {})", o.trace);
     if (report.setup.router == Router::prefix_aware && !trace.has_prefixes)
         throw InputError("--router: prefix-aware wants columns 'prefix_id' and 'prefix_tokens' in {}", o.trace);
+    if (report.host_prefixes > Bytes{} && !trace.has_prefixes)
+        throw InputError("--host-prefixes: wants columns 'prefix_id' and 'prefix_tokens' in {}", o.trace);
     if (report.adapter_cost && trace.adapters.empty())
         throw InputError("--adapter-rank: no adapters in {} (a column 'adapter')", o.trace);
     if (!report.adapter_cost && !trace.adapters.empty())
@@ -143,6 +145,8 @@ std::unique_ptr<RequestSource> synthetic_source(ServeSimulateOptions const& o, S
     if (report.setup.router == Router::prefix_aware && w.prefixes == 0)
         throw InputError("--router: prefix-aware wants prefixes (--prefixes N --prefix-tokens TOKENS, or a --trace)");
     report.prompt = w.prompt.words();
+    if (report.host_prefixes > Bytes{} && w.prefixes == 0)
+        throw InputError("--host-prefixes: no prompt has one (--prefixes N --prefix-tokens TOKENS, or a --trace)");
     if (w.prefixes > 0) report.prompt += fmt::format(", after one of {} prefixes of {}", w.prefixes, w.prefix_tokens);
     report.output = w.output.words();
     switch (w.process) {

@@ -68,6 +68,10 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
         ->option_text("NAME");
     app.add_option("--host-cache", o.host_cache, "host memory of each accelerator for that (default: 4 GiB)")
         ->option_text("SIZE");
+    app.add_option("--host-prefixes", o.host_prefixes,
+                   "host memory of each accelerator for prefixes that give way in the cache, as SGLang's HiCache, "
+                   "vLLM's --kv-offloading-size and LMCache have it (default: none)")
+        ->option_text("SIZE");
     app.add_option("--adapters", o.adapters, "different low-rank adapters (LoRA), one for each request (default: none)")
         ->option_text("N");
     app.add_option("--adapter-rank", o.adapter_rank, "of each (default: 16)")->option_text("R");

@@ -28,7 +28,7 @@ struct ServeSimulateOptions {
     double watermark = 0.01;
     bool no_prefix_caching = false;
     std::string preemption = "recompute";
-    std::string host_cache;
+    std::string host_cache, host_prefixes;
     std::int64_t adapters = 0;
     std::optional<std::int64_t> adapter_rank, adapter_slots;
     std::int64_t speculate = 0;

@@ -153,6 +153,8 @@ PagePairs state(ServeSimulateReport const& r) {
         {"cache of a replica", fmt::format("{} tokens", r.setup.limits.cache_tokens())},
         {"preemptions", fmt::format("{}", o.whole.counters.preemptions)},
         {"found in the prefix cache", fmt::format("{:.3g} % of the prompt tokens", 100 * r.hit_rate())},
+        {"prefixes read from host memory",
+         human_count(static_cast<double>(o.window.counters.loaded_tokens)) + " tokens"},
         {"tokens per step of a sequence", fmt::format("{:.4g}", r.tokens_per_step())},
         {"iterations", human_count(static_cast<double>(o.window.counters.iterations))}};
     return list;

@@ -37,6 +37,7 @@ struct ServeSimulateReport {
     std::int64_t adapters = 0;  ///< different ones
     std::int64_t adapter_rank = 0;
     Bytes host_cache{};           ///< of an accelerator, for sequences that make room
+    Bytes host_prefixes{};        ///< the same for prefixes that give way
     std::optional<double> price;  ///< US dollars per accelerator and hour
     ServingOutcome outcome;
     std::string cold_start_words;  ///< where its time is derived

@@ -53,6 +53,7 @@ Table serve_simulate_table(ServeSimulateReport const& report) {
     add("cache_use_mean", report.mean_cache_use());
     add("cache_use_most", o.most_cache_use);
     add("prefix_hit_rate", report.hit_rate());
+    if (report.host_prefixes > Bytes{}) add("host_prefix_tokens", o.window.counters.loaded_tokens);
     add("tokens_per_step", report.tokens_per_step());
     add("preemptions", o.whole.counters.preemptions);
     add("recomputed_tokens", o.whole.counters.recomputed_tokens);

@@ -25,6 +25,14 @@ void read_replicas(ServeSimulateOptions const& o, ServingSetup& setup) {
 /// Default of the host cache. Source: vLLM's `swap_space` of its first engine, GiB per accelerator.
 constexpr Bytes default_host_cache = 4 * units::GiB;
 
+/// Of a group's cache, in so many bytes of each of its ranks.
+std::int64_t blocks_on_host(Bytes bytes, ServingMemory const& memory, ReplicaLimits const& limits) {
+    constexpr double most = 1e12;
+    double const tokens = bytes / memory.cache_per_token;
+    return static_cast<std::int64_t>(std::min(most, tokens / static_cast<double>(limits.shape.block_tokens))) *
+           limits.shape.groups();
+}
+
 void read_preemption(ServeSimulateOptions const& o, ServeSimulateReport& report) {
     ReplicaLimits& limits = report.setup.limits;
     limits.preemption = preemption_policy_from(o.preemption, "--preemption");
@@ -36,9 +44,23 @@ void read_preemption(ServeSimulateOptions const& o, ServeSimulateReport& report)
     if (Bytes const host = report.what.cluster.host_memory.value; host > Bytes{} && report.host_cache > host)
         throw InputError("--host-cache: {} are more than the {} that an accelerator of {} has on its host",
                          human(report.host_cache), human(host), report.what.cluster.name);
-    double const tokens = report.host_cache / report.memory.cache_per_token;
-    limits.host_blocks =
-        static_cast<std::int64_t>(tokens / static_cast<double>(limits.shape.block_tokens)) * limits.shape.groups();
+    limits.host_blocks = blocks_on_host(report.host_cache, report.memory, limits);
+}
+
+void read_host_prefixes(ServeSimulateOptions const& o, ServeSimulateReport& report) {
+    if (o.host_prefixes.empty()) return;
+    ReplicaLimits& limits = report.setup.limits;
+    report.host_prefixes = parse_quantity<Bytes>(o.host_prefixes, "--host-prefixes");
+    if (report.host_prefixes < Bytes{})
+        throw InputError("--host-prefixes: {} (a size from 0 up is expected)", o.host_prefixes);
+    if (limits.prefix_caching == PrefixCaching::off)
+        throw InputError("--host-prefixes: prefixes are not kept ({})",
+                         report.what.model.recurrent ? "the model has recurrent layers" : "drop --no-prefix-caching");
+    if (Bytes const host = report.what.cluster.host_memory.value, both = report.host_prefixes + report.host_cache;
+        host > Bytes{} && both > host)
+        throw InputError("--host-prefixes: {} are more than the {} that an accelerator of {} has on its host",
+                         human(both), human(host), report.what.cluster.name);
+    limits.host_prefix_blocks = blocks_on_host(report.host_prefixes, report.memory, limits);
 }
 
 /// Those of replicas for prompts that differ: what decodes are held to of their batch and cache is their own.
@@ -48,6 +70,7 @@ ReplicaLimits prompt_limits(ServeSimulateOptions const& o, ServeSimulateReport c
     limits.adapter_slots = decodes.adapter_slots;
     limits.scheduler = decodes.scheduler;
     limits.prefix_caching = decodes.prefix_caching;
+    limits.host_prefix_blocks = blocks_on_host(report.host_prefixes, report.prompts->memory, limits);
     limits.speculation = decodes.speculation;
     limits.shape.state_blocks *= states_of_request(report.prompts->what, std::max<std::int64_t>(0, o.speculate));
     if (limits.admission == Admission::prompt)
@@ -112,6 +135,7 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
     bool const computed_again = o.no_prefix_caching || report.what.model.recurrent;
     limits.prefix_caching = computed_again ? PrefixCaching::off : PrefixCaching::on;
     read_preemption(o, report);
+    read_host_prefixes(o, report);
     if (o.speculate == 0 && (o.acceptance || o.draft_cost))
         throw InputError("{}: nothing is guessed (--speculate K)", o.acceptance ? "--acceptance" : "--draft-cost");
     if (o.speculate != 0 && !o.acceptance)

@@ -132,9 +132,9 @@ enum class LayerForm : std::uint8_t { usual, by_op, keeping };
 inline constexpr std::size_t layer_forms = 3;
 LayerForm layer_form(ParallelPlan const& plan);
 
-/// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision,
-/// dropout, fp8_activation_input, recompute_modules, kept_activations and adapters of the plan, on `layer_form`, and on
-/// the shape of a sequence; nothing else.
+/// One decoder layer. Depends on tp, cp, ep, expert_tp, expert_imbalance, micro_batch, sequence_parallel, cp_mode,
+/// attention, precision, dropout, fp8_activation_input, recompute_modules, kept_activations and adapters of the plan,
+/// on `layer_form`, and on the shape of a sequence; nothing else.
 Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence);
 /// Token and position embedding (first stage).
 Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
@@ -150,6 +150,13 @@ Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape 
 Attention sparse_attention(AttentionSpec const& attention, std::int64_t batch, std::int64_t heads, std::int64_t tokens);
 /// The scores that choose them, on every rank: products of queries and keys without values.
 Attention index_scores(KeyIndex const& index, std::int64_t batch, std::int64_t tokens);
+
+/// Tokens that the busiest rank of an expert group receives over the mean: the plan's `expert_imbalance`, but no more
+/// than `worst_share`. Products, copies and activations of its experts, and the exchange that it ends, are so much
+/// longer, and all ranks wait for it; FLOPs are those of the mean.
+double busiest_share(MoeSpec const& moe, ParallelPlan const& plan);
+/// The same where every rank of the group sends one rank all that its experts may get.
+double worst_share(MoeSpec const& moe, std::int64_t ep);
 
 /// Every distinct block of a model under one plan shape.
 struct BlockSet {

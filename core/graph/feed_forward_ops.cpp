@@ -74,18 +74,20 @@ void append_weighted_bias(BlockBuilder& b, double values, std::int64_t experts) 
     b.counted_streaming(weighted_expert_bias, 12 * values, 12 * values, 2 * experts + 1);
 }
 
-/// The feed-forward of the experts that a rank holds, on the tokens it received.
+/// The feed-forward of the experts that a rank holds, on the tokens it received, of the rank that received most.
 void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     ParallelPlan const& plan = b.plan;
+    double const busiest = busiest_share(moe, plan);
     std::int64_t const width = ceil_div(moe.intermediate, plan.expert_tp);
     auto const f = static_cast<double>(width);
     double const factor = b.model.mlp.gated ? 2 : 1;
     GroupedGemm const up{.groups = std::max<std::int64_t>(1, moe.experts / plan.ep),
-                         .m = static_cast<std::int64_t>(std::llround(received)),
+                         .m = static_cast<std::int64_t>(std::llround(received / busiest)),
                          .n = static_cast<std::int64_t>(factor) * width,
                          .k = b.model.hidden,
                          .precision = plan.precision,
-                         .gradients = b.weight_gradients()};
+                         .gradients = b.weight_gradients(),
+                         .busiest = busiest};
     GroupedGemm down = up;
     down.n = b.model.hidden;
     down.k = width;
@@ -145,14 +147,16 @@ void append_padding(BlockBuilder& b, double received) {
         append_copy(b, expert_padding, received);
 }
 
-/// What a rank gets of tokens where every rank of its group sends it all that its experts may get of them, over its
-/// even share.
+}  // namespace
+
 double worst_share(MoeSpec const& moe, std::int64_t ep) {
     auto const most = static_cast<double>(std::min(moe.top_k, moe.experts / ep));
     return static_cast<double>(ep) * most / static_cast<double>(moe.top_k);
 }
 
-}  // namespace
+double busiest_share(MoeSpec const& moe, ParallelPlan const& plan) {
+    return std::clamp(plan.expert_imbalance, 1.0, worst_share(moe, plan.ep));
+}
 
 void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     ParallelPlan const& plan = b.plan;
@@ -161,8 +165,10 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     // parallelism the tp ranks hold the same tokens and each dispatches 1 / tp of them.
     double const own_tokens = static_cast<double>(b.tokens) / static_cast<double>(plan.tp);
     double const sent = own_tokens * top_k;
-    // Balanced routing; expert tensor parallelism gathers the tokens of its group.
-    double const received = sent * static_cast<double>(plan.expert_tp);
+    double const busiest = busiest_share(moe, plan);
+    // Of the rank that receives most, for which the others wait; expert tensor parallelism gathers the tokens of its
+    // group.
+    double const received = sent * static_cast<double>(plan.expert_tp) * busiest;
     double const token_bytes = 2 * b.hidden;
 
     // In the model's own format, as Megatron-Core and transformers have it unless told otherwise.
@@ -172,7 +178,7 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     b.keep("router scores", "8 T E / t", 8 * own_tokens * static_cast<double>(moe.experts));
     Collective const exchange{.kind = CollectiveKind::all_to_all,
                               .group = GroupKind::expert,
-                              .bytes = sent * token_bytes * units::B,
+                              .bytes = sent * busiest * token_bytes * units::B,
                               .copies = plan.dispatcher == Dispatcher::deduplicated ? moe.top_k : 1,
                               .expert_groups = moe.groups,
                               .chosen_groups = moe.chosen_groups};
@@ -195,13 +201,13 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     if (plan.dispatcher == Dispatcher::all_to_all) {
         b.keep_copy(KeptCopy::routed, "expert outputs", "T k h / t", received * b.hidden);
         // Where each rank combines as many rows as all of them have, in fp32: zeros where the others' are.
-        double const of_others = static_cast<double>(b.tokens) * top_k - received;
+        double const of_others = static_cast<double>(b.tokens) * top_k - received / busiest;
         if (of_others > 0 && plan.sequence_parallel == Switch::on)
             b.keep_copy(KeptCopy::gathered, "expert outputs of the other ranks", "2 T k h (1 - 1/t)",
                         2 * of_others * b.hidden);
     }
     for (std::size_t i = routed; i < b.block.saved.size(); ++i)
-        b.block.saved[i].worst_case = worst_share(moe, plan.ep);
+        b.block.saved[i].worst_case = worst_share(moe, plan.ep) / busiest;
     if (plan.expert_tp > 1)
         b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::expert_tensor, received * token_bytes,
                      Passes::both);

@@ -26,7 +26,7 @@ struct Gemm {
     Gradients gradients = Gradients::both;
 };
 
-/// `groups` matrix products that share n and k: [m_i, k] x [k, n], sum of m_i = m (experts with balanced routing).
+/// `groups` matrix products that share n and k: [m_i, k] x [k, n], sum of m_i = m (experts).
 struct GroupedGemm {
     std::int64_t groups = 0;
     std::int64_t m = 0;
@@ -34,6 +34,10 @@ struct GroupedGemm {
     std::int64_t k = 0;
     Precision precision = Precision::bf16;
     Gradients gradients = Gradients::both;
+    double busiest = 1;  ///< rows of the rank that has most of them over m, the mean of all: its time counts
+
+    /// Of the busiest rank.
+    [[nodiscard]] std::int64_t busiest_rows() const;
 };
 
 /// Scaled dot-product attention of `batch` sequences on one rank: queries [batch, heads, queries, head_dim], keys

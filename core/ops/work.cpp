@@ -3,6 +3,7 @@
 #include "core/spec/working_format.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sextant {
 namespace {
@@ -156,6 +157,8 @@ Work work_of(Op const& op, Pass pass) {
     };
     return std::visit(Visitor{pass}, op.what);
 }
+
+std::int64_t GroupedGemm::busiest_rows() const { return std::llround(static_cast<double>(m) * busiest); }
 
 OpClass Op::op_class() const {
     struct Visitor {

@@ -49,6 +49,7 @@ inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
     {"gradient_bytes_sent", &FrameworkTiming::gradient_bytes_sent, 16},
     {"cp_gradient_bytes_sent", &FrameworkTiming::cp_gradient_bytes_sent, 16, Presence::optional},
     {"all_reduces_gradients", &FrameworkTiming::all_reduces_gradients, 1, Presence::optional},
+    {"gathers_after_step", &FrameworkTiming::gathers_after_step, 1, Presence::optional},
     {"weight_bytes_sent", &FrameworkTiming::weight_bytes_sent, 16},
     {"gradient_sum_bytes", &FrameworkTiming::gradient_sum_bytes, 32, Presence::optional},
     {"optimizer_bytes_per_parameter", &FrameworkTiming::optimizer_bytes_per_parameter, 1000},

@@ -64,7 +64,8 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
     for (auto const& [key, value] : {std::pair{"early_stop", timing.early_stop.value},
                                      {"casts_weights", timing.casts_weights.value},
                                      {"pads_experts", timing.pads_experts.value},
-                                     {"all_reduces_gradients", timing.all_reduces_gradients.value}})
+                                     {"all_reduces_gradients", timing.all_reduces_gradients.value},
+                                     {"gathers_after_step", timing.gathers_after_step.value}})
         if (value != 0 && value != 1) throw InputError("{}: is {} (0 or 1)", in.path_to(key), value);
     in.finish();
     return timing;

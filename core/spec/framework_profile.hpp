@@ -57,6 +57,9 @@ struct FrameworkTiming {
     /// 1: with ZeRO 1 and 2 all gradients are reduced on every rank, which keeps its part; 0: a rank gets its part
     /// alone.
     Sourced<double> all_reduces_gradients;
+    /// 1: with ZeRO 1 and 2 the updated weights are gathered at the end of a step, beside nothing; 0: beside the next
+    /// step's first forward.
+    Sourced<double> gathers_after_step;
     /// Per weight, moved to add a microbatch's gradient to those before, beyond writing it in the working precision.
     Sourced<double> gradient_sum_bytes;
     Sourced<double> weight_bytes_sent;              ///< per parameter, by ZeRO's gathers

@@ -121,6 +121,7 @@ struct ParallelPlan {
     std::int64_t cp = 1;
     std::int64_t ep = 1;
     std::int64_t expert_tp = 1;    ///< tensor parallelism inside an expert
+    double expert_imbalance = 1;   ///< tokens of the busiest expert rank over the mean; see `busiest_share`
     std::int64_t vpp = 1;          ///< model chunks per pipeline stage
     std::int64_t micro_batch = 1;  ///< sequences
     Schedule schedule = Schedule::one_f_one_b;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <vector>
 
 namespace sextant {
 namespace {
@@ -66,6 +67,18 @@ public:
     }
 
 private:
+    struct Group {
+        std::int64_t missing = 0;  ///< responses
+        std::int64_t oldest = 0;   ///< version of its first
+        Seconds at{};              ///< end of the last that ended
+        std::vector<FinishedRollout> ended{};
+    };
+    struct Complete {
+        Seconds at;
+        std::int64_t oldest;
+        Rollout what;
+    };
+
     [[nodiscard]] Seconds busy_engines() const {
         Seconds busy;
         for (RolloutReplica const& replica : replicas_)
@@ -84,11 +97,39 @@ private:
                 return a.running() + a.waiting() < b.running() + b.waiting();
             });
             if (loaded->running() + loaded->waiting() >= slots_) return;
-            loaded->submit(
-                {.tokens = lengths_[static_cast<std::size_t>(begun_) % lengths_.size()], .version = version_});
+            loaded->submit({.tokens = lengths_[static_cast<std::size_t>(begun_) % lengths_.size()],
+                            .version = version_,
+                            .group = join_group()});
             ++outstanding_[version_];
             ++begun_;
         }
+    }
+
+    /// Of the response that is begun next.
+    std::int64_t join_group() {
+        std::int64_t const of_step = begun_ % batch_;
+        std::int64_t const first = of_step / how_.group * how_.group;
+        std::int64_t const number = begun_ - of_step + first;
+        if (of_step == first) groups_[number] = {.missing = std::min(how_.group, batch_ - first), .oldest = version_};
+        return number;
+    }
+
+    /// What ended is complete with the last of its group.
+    void sort_into_groups(std::vector<FinishedRollout>& ended) {
+        for (FinishedRollout const& one : ended) {
+            auto const found = groups_.find(one.what.group);
+            Group& group = found->second;
+            group.ended.push_back(one);
+            group.at = std::max(group.at, one.at);
+            if (--group.missing > 0) continue;
+            // Its members are together in every order of age, and there when the last of them is.
+            for (FinishedRollout const& member : group.ended) {
+                complete_.push_back({.at = group.at, .oldest = group.oldest, .what = member.what});
+                --outstanding_[member.what.version];
+            }
+            groups_.erase(found);
+        }
+        ended.clear();
     }
 
     /// Begins an update when enough is complete by now, and nothing is awaited that would get too old.
@@ -96,13 +137,14 @@ private:
         if (training_until_ || static_cast<std::int64_t>(complete_.size()) < batch_) return;
         for (auto const& [version, count] : outstanding_)
             if (count > 0 && version <= version_ - how_.staleness) return;
-        auto const older = [](FinishedRollout const& a, FinishedRollout const& b) {
-            return a.what.version != b.what.version ? a.what.version < b.what.version : a.at < b.at;
+        auto const older = [](Complete const& a, Complete const& b) {
+            if (a.oldest != b.oldest) return a.oldest < b.oldest;
+            return a.at != b.at ? a.at < b.at : a.what.group < b.what.group;
         };
-        std::sort(complete_.begin(), complete_.end(), older);
+        std::stable_sort(complete_.begin(), complete_.end(), older);
         Seconds last = trained_until_;
         for (std::int64_t i = 0; i < batch_; ++i) {
-            FinishedRollout const& taken = complete_[static_cast<std::size_t>(i)];
+            Complete const& taken = complete_[static_cast<std::size_t>(i)];
             last = std::max(last, taken.at);
             ages_[version_ - taken.what.version] += 1;
         }
@@ -135,10 +177,8 @@ private:
             return;
         }
         Seconds const until = std::min(training_until_.value_or(never), replica.now() + resolution_);
-        std::size_t const before = complete_.size();
-        replica.run(until, complete_);
-        for (std::size_t i = before; i < complete_.size(); ++i)
-            --outstanding_[complete_[i].what.version];
+        replica.run(until, ended_);
+        sort_into_groups(ended_);
         bool const enough = static_cast<std::int64_t>(complete_.size()) >= batch_;
         begin_training(replica.now());
         waited_ = enough && !training_until_;
@@ -150,7 +190,9 @@ private:
     std::int64_t batch_ = 1;
     std::int64_t slots_ = 1;
     std::vector<RolloutReplica> replicas_;
-    std::vector<FinishedRollout> complete_;
+    std::vector<FinishedRollout> ended_;
+    std::map<std::int64_t, Group> groups_;  ///< under way, by number
+    std::vector<Complete> complete_;
     std::map<std::int64_t, std::int64_t> outstanding_;  ///< responses under way, by version
     std::map<std::int64_t, double> ages_;
     std::int64_t version_ = 0;

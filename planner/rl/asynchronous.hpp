@@ -14,6 +14,7 @@ struct Asynchrony {
     Seconds pause;               ///< of the engines, for new weights: the last part of `train`
     Seconds rules{};             ///< of a step's responses by rules or a verifier, on machines of their own
     double penalty = 0;          ///< of a response's worth, per update that it is behind
+    std::int64_t group = 1;      ///< responses to a prompt, which are trained on together
     std::int64_t replicas = 8;   ///< followed, at most
 };
 
@@ -34,8 +35,10 @@ struct AsynchronousStep {
 /// With version v of the weights and N responses a step, a response may be begun while fewer than (v + k + 1) N were
 /// begun in all. A step takes N complete responses, the oldest version first, and waits for every response of version
 /// v - k that is not complete; so no response is ever more than k updates old, and k = 0 is the synchronous split.
-/// Responses under way when new weights arrive go on with the cache they have and count as of their first token.
-/// Of more than `Asynchrony::replicas` only these are followed, with their share of the responses.
+/// Responses to one prompt are begun together, and complete when the last of them is: the advantage of each needs the
+/// rewards of all (GRPO). Where the share of the replicas that are followed is no multiple of a group, one group of
+/// each step is smaller. Responses under way when new weights arrive go on with the cache they have and count as of
+/// their first token. Of more than `Asynchrony::replicas` only these are followed, with their share of the responses.
 ///
 /// Engines may hold back: a step is the best of those with this bound or a tighter one, and of that in which engines
 /// and trainer wait for each other after every batch. The best is the shortest for the worth of its responses, and of

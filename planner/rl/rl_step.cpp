@@ -232,6 +232,7 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
                                                       .pause = step.sync.total(),
                                                       .rules = step.phases.rules,
                                                       .penalty = question_.staleness_penalty,
+                                                      .group = question_.group,
                                                       .replicas = question_.followed_replicas});
     step.followed = flow.followed;
     step.step = flow.step;

@@ -14,6 +14,7 @@ namespace sextant {
 struct Rollout {
     std::int64_t tokens = 1;
     std::int64_t version = 0;
+    std::int64_t group = 0;  ///< number of those that answer the same prompt
 };
 
 /// A response that is complete.

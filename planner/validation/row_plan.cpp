@@ -315,6 +315,9 @@ void apply_scoring(TrainingRow const& row, TrainingCase& out) {
     if (row.notes_have("SUSPECT")) throw RowSkip("marked SUSPECT by the collection");
     if (is_megatron_test(row)) out.time_reason = "test models of hidden size 512 to 1024: launch bound, memory only";
     if (row.notes_have("NET=degraded")) out.time_reason = "network degraded during the run";
+    // An identical test took up to 40 % more or less at another hour, by what else the network carried.
+    if (row.source_ref.find("bigscience@9e64ede:experiments/gpt2.md") != std::string::npos)
+        out.time_reason = "the page says of its own times that they are right within 40 %";
     if (row.notes_have("(unpacked)")) out.time_reason = "sequences not packed: its tokens are fewer than its batches'";
     if (row.notes_have("cuda-graph-impl=")) out.memory_reason = "CUDA graphs keep buffers of their own";
     // One 8 B model at one batch takes 16 GiB on one device and 30 GiB on another, where it runs too fast for

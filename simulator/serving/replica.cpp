@@ -11,10 +11,12 @@ Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::
       service_(service),
       pools_(static_cast<std::size_t>(limits.groups), BlockPool(limits.blocks)),
       hosts_(static_cast<std::size_t>(limits.groups), BlockPool(limits.host_blocks)),
+      host_prefixes_(static_cast<std::size_t>(limits.groups), HostPrefixes(limits.host_prefix_blocks)),
       in_group_(static_cast<std::size_t>(limits.groups), 0),
       promised_(static_cast<std::size_t>(limits.groups), 0),
       adapters_(static_cast<std::size_t>(limits.groups), AdapterSlots(limits.adapter_slots)),
       copies_(static_cast<std::size_t>(limits.groups)),
+      loads_(static_cast<std::size_t>(limits.groups)),
       waiting_(limits.scheduler.queue),
       lanes_(static_cast<std::size_t>(limits.lanes)) {
     std::uint64_t stream = number << 16U;
@@ -97,12 +99,16 @@ bool Replica::has_idle_lane() const {
     return std::any_of(lanes_.begin(), lanes_.end(), [](Lane const& lane) { return !lane.in_flight; });
 }
 
-/// Groups step together: the one that copies longest holds up all.
-Seconds Replica::copies_taken() {
-    Seconds const longest = *std::max_element(copies_.begin(), copies_.end());
-    std::fill(copies_.begin(), copies_.end(), Seconds{});
+namespace {
+
+/// Groups step together: the one that copies longest holds up all. None is left.
+Seconds longest_taken(std::vector<Seconds>& of_groups) {
+    Seconds const longest = *std::max_element(of_groups.begin(), of_groups.end());
+    std::fill(of_groups.begin(), of_groups.end(), Seconds{});
     return longest;
 }
+
+}  // namespace
 
 std::optional<Replica::Started> Replica::start(Seconds now) {
     if (now < stage_free_) return std::nullopt;
@@ -113,9 +119,10 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         bool const planned = plan(lane, now);
         if (!(see_unseen() && !planned ? plan(lane, now) : planned)) continue;
         ServiceModel::Times times = times_of(lane);
-        Seconds const copying = copies_taken();
-        times.latency += copying;
-        times.interval += copying;
+        Seconds const loading = longest_taken(loads_);
+        Seconds const copying = longest_taken(copies_);
+        times.latency = std::max(times.latency, loading) + copying;
+        times.interval = std::max(times.interval, loading) + copying;
         counters_.copying += copying;
         lane.in_flight = true;
         next_lane_ = i + 1;
@@ -224,6 +231,7 @@ void Replica::emit_first(Lane& lane, Batch& batch, std::int32_t slot, Seconds no
         if (blocks > 0 && pool_of(sequence).share(sequence.request.prefix, blocks)) {
             sequence.shared_blocks = static_cast<std::int32_t>(blocks);
             sequence.holds_prefix = true;
+            host_prefixes_[batch.group].keep(sequence.request.prefix, blocks);
         }
     }
     if (limits_.role == ReplicaRole::prefill && sequence.generated + 1 < sequence.request.output)

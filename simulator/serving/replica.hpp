@@ -3,6 +3,7 @@
 #include "simulator/serving/adapter_slots.hpp"
 #include "simulator/serving/block_pool.hpp"
 #include "simulator/serving/decodes.hpp"
+#include "simulator/serving/host_prefixes.hpp"
 #include "simulator/serving/replica_limits.hpp"
 #include "simulator/serving/service_model.hpp"
 #include "simulator/serving/serving_request.hpp"
@@ -32,6 +33,7 @@ struct ReplicaCounters {
     std::int64_t iterations = 0;
     std::int64_t decode_steps = 0;   ///< of sequences: one token each, or more with speculation
     std::int64_t decode_tokens = 0;  ///< that they brought
+    std::int64_t loaded_tokens = 0;  ///< of prefixes, read from host memory
     Seconds busy{};                  ///< of the first stage
     Seconds copying{};               ///< to and from host memory, while iterations wait
 };
@@ -71,6 +73,7 @@ inline constexpr std::int32_t adapter_lookahead = 64;
 /// a block when its last one is full. Where none is left the sequence of the batch that was admitted last gives all of
 /// its blocks back and waits at the front to be computed again (with priorities: the one of the lowest priority), or
 /// goes to host memory and joins the decodes again when there is room. Copies stop the iteration that needs them.
+/// Prefixes that have given way may come back from host memory, beside the iteration that begins behind them.
 /// Adapters have slots in each group. A request whose adapter has none lets those behind it pass: `adapter_lookahead`
 /// of them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in
 /// every iteration that decodes (`Decodes`). Where iterations are put together ahead, a request that comes while one
@@ -218,7 +221,6 @@ private:
     /// With room for prompts; nullptr where none has any.
     /// @param wanted of these those that have its adapter or a slot for it, if given
     [[nodiscard]] Batch* emptiest(Lane& lane, Sequence const* wanted = nullptr);
-    [[nodiscard]] Seconds copies_taken();
     /// Blocks that an admission leaves to those that run.
     [[nodiscard]] std::int64_t kept_free(std::size_t group) const {
         return in_group_[group] == 0 ? 0 : promised_[group] + limits_.watermark_blocks;
@@ -253,11 +255,13 @@ private:
     ServiceModel const& service_;
     std::vector<BlockPool> pools_;  ///< of each group
     std::vector<BlockPool> hosts_;
+    std::vector<HostPrefixes> host_prefixes_;
     std::vector<std::int64_t> in_group_;  ///< sequences that run
     std::vector<std::int64_t> promised_;  ///< blocks of each group that those may still take
     std::vector<AdapterSlots> adapters_;  ///< of each group: every rank has its own
     std::vector<Seconds>
-        copies_;  ///< of each group, over the links of its own ranks: the next iteration waits for them
+        copies_;                  ///< of each group, over the links of its own ranks: the next iteration waits for them
+    std::vector<Seconds> loads_;  ///< of prefixes, the same: the next iteration runs beside them, and is no shorter
     WaitingQueue waiting_;
     std::vector<WaitingQueue::Entry> unseen_;           ///< that came after the next iteration was put together
     std::vector<std::int32_t> passed_;                  ///< slots of `waiting_` set aside while it is looked through

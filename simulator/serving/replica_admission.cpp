@@ -188,10 +188,12 @@ bool Replica::admit_to(Lane& lane, Batch& batch, Seconds now) {
 bool Replica::reserve(Sequence& sequence) {
     bool const caching = limits_.prefix_caching == PrefixCaching::on && sequence.request.prefix >= 0;
     BlockPool& pool = pool_of(sequence);
+    auto const group = static_cast<std::size_t>(sequence.group);
+    HostPrefixes& host = host_prefixes_[group];
     std::int64_t const held = caching ? pool.hold(sequence.request.prefix) : 0;
+    std::int64_t const loaded = caching && held == 0 ? host.find(sequence.request.prefix) : 0;
     std::int64_t const own = blocks_of(sequence.target) - held;
     std::int64_t const promised = promised_to(sequence, blocks_of(sequence.target));
-    auto const group = static_cast<std::size_t>(sequence.group);
     if (own + promised + kept_free(group) > pool.available()) {
         peaks_.short_of_cache = true;
         if (held > 0) pool.release(sequence.request.prefix);
@@ -199,11 +201,17 @@ bool Replica::reserve(Sequence& sequence) {
     }
     pool.take(own);
     promised_[group] += promised;
-    sequence.shared_blocks = static_cast<std::int32_t>(held);
-    sequence.holds_prefix = held > 0;
+    if (loaded > 0) pool.share(sequence.request.prefix, loaded);
+    sequence.shared_blocks = static_cast<std::int32_t>(held + loaded);
+    sequence.holds_prefix = held + loaded > 0;
+    if (sequence.holds_prefix) host.keep(sequence.request.prefix, held + loaded);
     // One token at least is computed: its output is wanted.
     std::int64_t const size = limits_.shape.block_tokens;
-    std::int64_t const cached = held > 0 ? sequence.request.prefix_tokens / size * size : 0;
+    std::int64_t const cached = sequence.holds_prefix ? sequence.request.prefix_tokens / size * size : 0;
+    if (loaded > 0) {
+        loads_[group] += service_.host_copy(static_cast<double>(cached));
+        counters_.loaded_tokens += cached;
+    }
     sequence.computed = static_cast<std::int32_t>(std::min<std::int64_t>(cached, sequence.target - 1));
     return true;
 }

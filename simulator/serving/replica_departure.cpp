@@ -182,7 +182,10 @@ std::vector<FinishedRequest> Replica::fail() {
     for (AdapterSlots& slots : adapters_)
         slots.clear();
     expected_ = 0;
-    static_cast<void>(copies_taken());
+    for (HostPrefixes& prefixes : host_prefixes_)
+        prefixes.clear();
+    std::fill(copies_.begin(), copies_.end(), Seconds{});
+    std::fill(loads_.begin(), loads_.end(), Seconds{});
     stage_free_ = last_end_ = {};
     next_lane_ = 0;
     return out;

@@ -64,8 +64,9 @@ struct ReplicaLimits {
     IterationPlanning planning = IterationPlanning::in_turn;
     PrefixCaching prefix_caching = PrefixCaching::on;
     PreemptionPolicy preemption = PreemptionPolicy::recompute;
-    std::int64_t host_blocks = 0;    ///< of the cache of a group in host memory
-    std::int64_t adapter_slots = 0;  ///< resident at a time; 0: the adapters of requests do not matter
+    std::int64_t host_blocks = 0;         ///< of the cache of a group in host memory
+    std::int64_t host_prefix_blocks = 0;  ///< the same for prefixes that give way in the cache
+    std::int64_t adapter_slots = 0;       ///< resident at a time; 0: the adapters of requests do not matter
     Speculation speculation{};
     ReplicaRole role = ReplicaRole::whole;
     HandOver hand_over = HandOver::with_token;

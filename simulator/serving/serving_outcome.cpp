@@ -54,6 +54,7 @@ ReplicaCounters operator-(ReplicaCounters a, ReplicaCounters const& b) {
     a.iterations -= b.iterations;
     a.decode_steps -= b.decode_steps;
     a.decode_tokens -= b.decode_tokens;
+    a.loaded_tokens -= b.loaded_tokens;
     a.busy -= b.busy;
     a.copying -= b.copying;
     return a;
@@ -73,6 +74,7 @@ ReplicaCounters& operator+=(ReplicaCounters& sum, ReplicaCounters const& other) 
     sum.iterations += other.iterations;
     sum.decode_steps += other.decode_steps;
     sum.decode_tokens += other.decode_tokens;
+    sum.loaded_tokens += other.loaded_tokens;
     sum.busy += other.busy;
     sum.copying += other.copying;
     return sum;

@@ -54,6 +54,33 @@ TEST_CASE("--document-tokens: reports name the documents, and a step takes less"
     check_refused(Arguments{"rl", "-m", "llama-3.1-8b", "--document-tokens", "200"}, "--document-tokens");
 }
 
+TEST_CASE("--expert-imbalance: every rank waits for the busiest, FLOPs stay, and reports say so") {
+    Arguments const question{"-m",          "qwen3-30b-a3b", "-c",   "h100-sxm", "-n",     "16", "--ep",           "8",
+                             "--seq",       "4096",          "--dp", "16",       "--zero", "1",  "--global-batch", "64",
+                             "--recompute", "full"};
+    Arguments const uneven = question + Arguments{"--expert-imbalance", "2"};
+    Json const with = answer(Arguments{"estimate"} + uneven);
+    Json const without = answer(Arguments{"estimate"} + question);
+    CHECK(with.at("plan").at("expert_imbalance") == 2);
+    CHECK_FALSE(without.at("plan").contains("expert_imbalance"));
+    CHECK(with.at("iteration_time_s").get<double>() > 1.1 * without.at("iteration_time_s").get<double>());
+    CHECK(with.at("iteration_time_s").get<double>() < 2 * without.at("iteration_time_s").get<double>());
+    CHECK(with.at("memory").at("peak_bytes").get<double>() > without.at("memory").at("peak_bytes").get<double>());
+    CHECK(with.at("hardware_tflops_per_gpu").get<double>() * with.at("iteration_time_s").get<double>() ==
+          Approx(without.at("hardware_tflops_per_gpu").get<double>() * without.at("iteration_time_s").get<double>()));
+    CHECK_THAT(with.at("assumptions").dump(), contains("the busiest of 8 ranks has 2 times the mean"));
+    CHECK_THAT(without.at("assumptions").dump(), contains("equal shares of the tokens (--expert-imbalance)"));
+    for (char const* const command : {"plan", "simulate"}) {
+        CAPTURE(command);
+        CHECK(answer(Arguments{command} + uneven).dump().find("\"expert_imbalance\":2") != std::string::npos);
+    }
+    check_refused(Arguments{"estimate"} + question + Arguments{"--expert-imbalance", "0.5"}, "expert imbalance 0.5",
+                  "from 1 to the 128 experts");
+    check_refused(Arguments{"estimate"} + question + Arguments{"--expert-imbalance", "nan"}, "expert imbalance");
+    check_refused({"estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "-n", "8", "--expert-imbalance", "1.5"},
+                  "expert imbalance of 1.5", "has no experts");
+}
+
 TEST_CASE("estimate --format json has the keys that other programs read, each of its kind", "[INV-25]") {
     Json const json = answer(gpt3);
     CHECK(json.at("format") == "step_report");

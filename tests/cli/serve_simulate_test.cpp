@@ -545,3 +545,24 @@ TEST_CASE("serve plan: a trace is the load, and what it says is not to be said a
     refused("arrival_s,prompt,output,adapter\n0,10,10,a\n1,10,10,\n", "has adapters");
     refused("arrival_s,prompt,output\n0,10,10\n0,10,10\n", "have no rate");
 }
+
+TEST_CASE("serve simulate: prefixes that give way come back from host memory") {
+    Arguments const many{
+        "serve", "simulate",   "-m",  "llama-3.1-8b",    "-c",   "h100-sxm",        "--rate", "4",       "--prompt",
+        "200",   "--prefixes", "100", "--prefix-tokens", "8000", "--output-tokens", "50",     "--count", "600"};
+    Json const none = answer(many);
+    Json const with = answer(many + Arguments{"--host-prefixes", "120GB"});
+    CHECK(none.at("setup").at("host_prefixes_bytes") == 0);
+    CHECK(none.at("host_prefix_tokens") == 0);
+    CHECK(with.at("setup").at("host_prefixes_bytes") == 120e9);
+    CHECK(with.at("host_prefix_tokens") > 0);
+    CHECK(with.at("prefix_hit_rate").get<double>() > none.at("prefix_hit_rate").get<double>() + 0.1);
+    CHECK_THAT(with.at("assumptions").dump(), contains("prefixes are written to host memory"));
+    check_refused(many + Arguments{"--host-prefixes", "120GB", "--no-prefix-caching"}, "--host-prefixes",
+                  "prefixes are not kept");
+    check_refused(many + Arguments{"--host-prefixes", "120 apples"}, "--host-prefixes");
+    check_refused(many + Arguments{"--host-prefixes", "100TB"}, "--host-prefixes", "on its host");
+    check_refused(
+        {"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "1", "--host-prefixes", "1GB"},
+        "--host-prefixes", "no prompt has one");
+}

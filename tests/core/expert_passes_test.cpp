@@ -98,3 +98,47 @@ TEST_CASE("experts' tokens are padded for products in narrow formats alone, and 
     plan.dispatcher = Dispatcher::deduplicated;
     CHECK_FALSE(streams(model, plan).contains(pads));
 }
+
+TEST_CASE("the busiest of an expert group receives, multiplies and keeps so much more, and FLOPs stay", "[INV-7]") {
+    ModelSpec const model = find_model("qwen3-30b-a3b");  // 8 of 128 experts
+    ParallelPlan const equal = shared_by(8);
+    ParallelPlan unequal = equal;
+    unequal.expert_imbalance = 1.5;
+    auto const layer = [&](ParallelPlan const& plan) {
+        return build_layer(model, model.layers.back(), plan, sequence_length);
+    };
+    Block const one = layer(equal), other = layer(unequal);
+    for (Pass const pass : {Pass::forward, Pass::backward})
+        CHECK(other.work(pass).executed == one.work(pass).executed);
+    std::string const sorts(sorted_tokens);
+    CHECK(streams(model, unequal).at(sorts).forward.base() ==
+          Approx(1.5 * streams(model, equal).at(sorts).forward.base()));
+    CHECK(streams(model, unequal).at("permute").forward == streams(model, equal).at("permute").forward);  // as sent
+    REQUIRE(other.ops.size() == one.ops.size());
+    for (std::size_t i = 0; i < one.ops.size(); ++i) {
+        if (auto const* g = std::get_if<GroupedGemm>(&other.ops[i].what)) {
+            CHECK(g->m == sequence_length * 8);
+            CHECK(g->busiest_rows() == sequence_length * 12);
+        }
+        auto const* c = std::get_if<Collective>(&other.ops[i].what);
+        if (c != nullptr && c->group == GroupKind::expert)
+            CHECK(c->bytes.base() == Approx(1.5 * std::get<Collective>(one.ops[i].what).bytes.base()));
+    }
+    // Two bytes of input, gate and up, activation, the gate's product beside, and of what the experts leave.
+    double const more = 0.5 * sequence_length * 8 * (2.0 * 2048 + (4 + 2) * 768 + 2 * 2048);
+    CHECK((other.kept(Recompute::none) - one.kept(Recompute::none)).base() == Approx(more));
+}
+
+TEST_CASE("no rank of an expert group gets more than all that its experts may get", "[INV-7]") {
+    MoeSpec const moe = *find_model("qwen3-30b-a3b").moe;
+    ParallelPlan plan = shared_by(8);
+    plan.expert_imbalance = 100;
+    CHECK(busiest_share(moe, plan) == 8);  // its 16 experts are all that are chosen of every token
+    plan.dp = plan.ep = 64;
+    CHECK(busiest_share(moe, plan) == 16);  // two of eight chosen
+    plan.dp = plan.ep = 1;
+    CHECK(busiest_share(moe, plan) == 1);
+    plan.dp = plan.ep = 8;
+    plan.expert_imbalance = 1.3;
+    CHECK(busiest_share(moe, plan) == 1.3);
+}

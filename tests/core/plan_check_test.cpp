@@ -185,6 +185,8 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
              p.cp_mode = ContextParallel::ulysses;
          },
          PlanProblem::sequence, "Ulysses"},
+        {"unequal experts of a dense model", [](auto&, auto& p, auto&) { p.expert_imbalance = 1.2; },
+         PlanProblem::experts, "has no experts"},
         {"experts of a dense model", [](auto&, auto& p, auto&) { p.ep = 2; }, PlanProblem::experts, "no experts"},
         {"sequence parallel alone", [](auto&, auto& p, auto&) { p.tp = 1; }, PlanProblem::sequence_parallel, "tp > 1"},
         {"ZeRO out of range", [](auto&, auto& p, auto&) { p.zero = 4; }, PlanProblem::zero, "zero is 4"},

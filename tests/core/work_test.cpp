@@ -78,6 +78,15 @@ TEST_CASE("work_of: a grouped product is as much work as its groups one by one",
     }
 }
 
+TEST_CASE("work_of: experts of unequal load are as much work as equal ones", "[INV-3]") {
+    GroupedGemm const equal{.groups = 8, .m = 8192, .n = 4096, .k = 2048};
+    GroupedGemm unequal = equal;
+    unequal.busiest = 1.5;
+    CHECK(unequal.busiest_rows() == 12288);
+    for (Pass const pass : {Pass::forward, Pass::backward})
+        CHECK(work_of(op_of(unequal), pass).executed == work_of(op_of(equal), pass).executed);
+}
+
 TEST_CASE("work_of: attention counts 4 b s^2 h FLOPs forward; a causal flash kernel runs half of them", "[INV-3]") {
     std::mt19937_64 random(fixtures::seeded(3));
     for (int i = 0; i < 100; ++i) {

@@ -160,6 +160,18 @@ TEST_CASE("kernel_time: experts have whole rows, the busiest one's, and those wi
     CHECK(seconds(64, 1) < 0.1 * seconds(64, 64));
 }
 
+TEST_CASE("kernel_time: products of experts take as long as those of the busiest rank") {
+    AcceleratorProfile const machine = accelerator();
+    auto const seconds = [&](std::int64_t rows, double busiest, Pass pass) {
+        GroupedGemm const experts{.groups = 8, .m = rows, .n = 4096, .k = 4096, .busiest = busiest};
+        return kernel_time({.name = "experts", .what = experts}, pass, machine, neutral_timing());
+    };
+    for (Pass const pass : {Pass::forward, Pass::backward}) {
+        CHECK(seconds(8192, 1.5, pass) == seconds(12288, 1, pass));
+        CHECK(seconds(8192, 1.5, pass) > 1.2 * seconds(8192, 1, pass));
+    }
+}
+
 TEST_CASE("gemm_time: fp8 with twice the peak is never slower than bf16", "[INV-15]") {
     std::mt19937_64 random(seeded(4));
     AcceleratorProfile const machine = accelerator();

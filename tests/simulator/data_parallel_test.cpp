@@ -297,6 +297,33 @@ TEST_CASE("data_parallel_time: DeepSpeed's ZeRO 1 and 2 reduce all gradients on 
         CHECK((framework.timing.front().all_reduces_gradients.value > 0) == (framework.name == "deepspeed"));
 }
 
+TEST_CASE("weights that are gathered after the step hide behind nothing, gradients and ZeRO 3 as before", "[INV-24]") {
+    StageLoad const load = load_of(8e9, 16);
+    FrameworkTiming beside = two_bytes();
+    beside.dp_overlap = beside.fsdp_overlap = known(1.0);
+    FrameworkTiming after = beside;
+    after.gathers_after_step = known(1.0);
+    ClusterSpec const machine = without_latency();
+    Seconds const gather =
+        collective_curve(machine, CollectiveKind::all_gather, place_group(64, 1, 8)).time(16e9 * units::B);
+    Seconds const pass = 1e3 * units::s;
+    for (int const zero : {0, 1, 2, 3}) {
+        CAPTURE(zero);
+        auto const shown = [&](FrameworkTiming const& framework) {
+            return time_of(load, {.dp = 64, .zero = zero}, machine, framework, pass, pass).exposed;
+        };
+        // Beside a long pass one layer's part shows at least.
+        Seconds const more = shown(after) - shown(beside);
+        if (zero == 1 || zero == 2)
+            CHECK(more / gather == Approx(15.0 / 16).epsilon(1e-6));
+        else
+            CHECK(more == Seconds{});
+    }
+    for (FrameworkProfile const& framework : all_frameworks())
+        CHECK((framework.timing.front().gathers_after_step.value > 0) ==
+              (framework.name == "deepspeed" || framework.name == "nanotron"));
+}
+
 TEST_CASE("units are FSDP's under ZeRO 2 and 3, and gathered once a step where a pipeline holds them", "[INV-24]") {
     ModelSpec const model = llama(1024, 8, 8, 8, 2816);
     Workload const workload{.sequence = 2048, .global_batch = 64};

@@ -19,6 +19,7 @@ inline FrameworkProfile busy_framework(std::mt19937_64& random) {
           &FrameworkTiming::pp_overlap, &FrameworkTiming::dp_overlap, &FrameworkTiming::fsdp_overlap})
         t.*overlap = known(pick(random, {0.0, 0.3, 0.8, 1.0}));
     t.all_reduces_gradients = known(t.dp_overlap.value == 0.3 ? 1.0 : 0.0);  // no draw
+    t.gathers_after_step = known(t.dp_overlap.value == 0.8 ? 1.0 : 0.0);
     t.kernel_gap = known(uniform(random, 0, 3) * units::us);
     t.host_floor_forward = known(uniform(random, 0, 300) * units::us);
     t.host_floor_backward = known(uniform(random, 0, 600) * units::us);
@@ -89,6 +90,7 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
         c.plan.adapters = {.rank = 16,
                            .targets = adapter_targets_from(pick(random, {"attention", "all", "qkv,o"}), "test"),
                            .base = pick(random, {BaseWeights::bf16, BaseWeights::nf4})};
+    if (c.model.moe && c.plan.ep > 1 && c.plan.cp == 1) c.plan.expert_imbalance = 1.5;                // no draw
     if (c.model.mlp.gated && c.plan.world_size() % 3 == 1) c.plan.fp8_activation_input = Switch::on;  // no draw
     c.workload = {
         .sequence = 2048, .global_batch = c.plan.dp * 8, .document = pick<std::int64_t>(random, {0, 0, 0, 100, 512})};

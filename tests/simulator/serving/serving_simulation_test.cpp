@@ -607,6 +607,7 @@ TEST_CASE("serve: totals of a span are those at its end less those at its beginn
                         .held = 47.0 * n};
         t.counters.tokens_out = 53 * n;
         t.counters.busy = 59.0 * n * s;
+        t.counters.loaded_tokens = 61 * n;
         return t;
     };
     ServingTotals const d = at(9) - at(4);
@@ -627,6 +628,7 @@ TEST_CASE("serve: totals of a span are those at its end less those at its beginn
     CHECK(d.held == five.held);
     CHECK(d.counters.tokens_out == five.counters.tokens_out);
     CHECK(d.counters.busy == five.counters.busy);
+    CHECK(d.counters.loaded_tokens == five.counters.loaded_tokens);
 }
 
 TEST_CASE("serve: a prefix-aware router finds more prefixes than one that looks at loads, and evens loads out still") {
