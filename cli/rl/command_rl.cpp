@@ -43,7 +43,8 @@ int rl(Options const& o, CommandContext& context) {
     RlReport const report{.question = question,
                           .search = search,
                           .answer = search_rl(planner, search),
-                          .longest = longest_of(question.lengths, question.responses())};
+                          .longest = longest_of(question.lengths, question.responses()),
+                          .longest_of_group = longest_of_group(planner.lengths(), question.whole_group())};
     switch (format) {
         case Format::json: deliver(o.output, context, rl_json(report)); break;
         case Format::text: deliver(o.output, context, rl_text(report)); break;

@@ -118,11 +118,16 @@ std::string speed_up_text(RlReport const& report) {
     for (std::size_t i = 0; i < fast->age.size(); ++i)
         if (fast->age[i] > 0) ages += fmt::format("{}{}: {:.0f}%", ages.empty() ? "" : ", ", i, 100 * fast->age[i]);
     double const penalty = report.question.staleness_penalty;
+    std::string groups;
+    if (fast->group_wait > Seconds{})
+        groups = fmt::format(
+            " A response waits {} for the last of its {}, on average (the longest of these has {:.0f} tokens).",
+            human(fast->group_wait), report.question.group, report.longest_of_group);
     return "\n" +
            wrapped(fmt::format(
-               "asynchronous is {}. Responses by updates behind (at most {}): {}; mean {:.2f}. What that costs in "
+               "asynchronous is {}. Responses by updates behind (at most {}): {}; mean {:.2f}.{} What that costs in "
                "learning is {}.",
-               text + break_even_text(report, *fast), report.question.staleness, ages, fast->mean_age(),
+               text + break_even_text(report, *fast), report.question.staleness, ages, fast->mean_age(), groups,
                penalty > 0 ? fmt::format("{:g} % of a response's worth per update, as given", 100 * penalty)
                            : std::string("not in these figures: a penalty of 0 is assumed (--staleness-penalty)")));
 }

@@ -14,7 +14,8 @@ struct RlReport {
     RlQuestion question;
     RlSearch search;
     RlAnswer answer;
-    double longest = 0;  ///< mean of the longest response of a step
+    double longest = 0;           ///< mean of the longest response of a step
+    double longest_of_group = 0;  ///< of those that are trained on together (`RlQuestion::whole_group`)
 };
 
 /// The modes side by side, the speed-up of asynchrony, phases and memory of the best, the divisions:

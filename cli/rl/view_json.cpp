@@ -82,6 +82,8 @@ Json step_object(RlQuestion const& q, RlStep const& s) {
     json["state_offloaded"] = s.state_offloaded;
     json["train_plan"] = Json::parse(plan_object_json(s.training->plan));
     json["update_time_s"] = s.update.base();
+    json["fastest_update_time_s"] = s.fastest_update.base();
+    json["train_plans_compared"] = s.plans_compared;
     json["mfu"] = s.training->mfu * (s.training->estimate.time / s.update);
     json["memory"] = memory_array(s);
     json["rollout_busy"] = s.rollout_busy;
@@ -90,6 +92,7 @@ Json step_object(RlQuestion const& q, RlStep const& s) {
     json["tokens_per_s_per_gpu"] = s.tokens_per_s_per_gpu;
     json["age_shares"] = s.age;
     json["mean_age"] = s.mean_age();
+    if (s.followed > 0) json["group_wait_s"] = s.group_wait.base();
     json["worth"] = s.worth;
     json["effective_samples_per_s"] = s.effective_rate();
     return json;
@@ -111,7 +114,8 @@ Json question_object(RlReport const& report) {
               {"mean_tokens", q.lengths.mean},
               {"variation", q.lengths.variation},
               {"maximum_tokens", q.lengths.maximum},
-              {"longest_tokens", report.longest}}},
+              {"longest_tokens", report.longest},
+              {"longest_of_group_tokens", report.longest_of_group}}},
             {"update_batch", q.batch()},
             {"updates", q.updates()},
             {"usd_per_gpu_hour", q.usd_per_hour ? Json(*q.usd_per_hour) : Json(nullptr)},

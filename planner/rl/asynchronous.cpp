@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <vector>
 
 namespace sextant {
 namespace {
@@ -27,15 +26,48 @@ Seconds after_generation(Asynchrony const& how) {
     return how.staleness > 0 ? std::max(how.rules, how.train) : how.rules + how.train;
 }
 
+/// Replicas that are followed, and the groups of a step that are theirs.
+struct FollowedShare {
+    std::int64_t replicas;
+    std::int64_t groups;
+};
+
+FollowedShare followed_share(std::int64_t replicas, std::int64_t groups, Asynchrony const& how) {
+    std::int64_t const few = std::min(how.replicas, replicas);
+    auto const share_of = [&](std::int64_t followed) {
+        return static_cast<double>(groups) * static_cast<double>(followed) / static_cast<double>(replicas);
+    };
+    if (how.group == 1) return {few, std::max<std::int64_t>(1, (groups * few + replicas - 1) / replicas)};
+    constexpr double close = 0.01;
+    // Of fewer groups than one for two replicas in sight, those that have one.
+    FollowedShare best{.replicas = std::max(few, (replicas + groups - 1) / groups), .groups = 1};
+    double least = std::abs(1 / share_of(best.replicas) - 1);
+    for (std::int64_t n = few; n <= std::min(replicas, 2 * few); ++n) {
+        std::int64_t const whole = std::llround(share_of(n));
+        if (whole < 1) continue;
+        double const error = std::abs(static_cast<double>(whole) / share_of(n) - 1);
+        if (error < least || n == few) best = {n, whole}, least = error;
+        if (least < close) break;
+    }
+    return best;
+}
+
+/// Responses to one prompt, of which the first is begun.
+struct RolloutGroup {
+    std::int64_t oldest = 0;  ///< version of its first response
+    Seconds at;               ///< the end of its last one so far
+    std::vector<FinishedRollout> members{};
+};
+
 class AsynchronousRun {
 public:
     AsynchronousRun(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths, Asynchrony const& how,
                     Seconds resolution)
         : lengths_(lengths), how_(how), resolution_(resolution) {
         how_.train = after_generation(how);
-        std::int64_t const followed = std::min(how.replicas, fleet.replicas);
-        auto const n = static_cast<std::int64_t>(lengths.size());
-        batch_ = std::max<std::int64_t>(1, (n * followed + fleet.replicas - 1) / fleet.replicas);
+        auto const [followed, groups] =
+            followed_share(fleet.replicas, static_cast<std::int64_t>(lengths.size()) / how.group, how);
+        batch_groups_ = groups;
         slots_ = fleet.limits.sequences;
         for (std::int64_t r = 0; r < followed; ++r)
             replicas_.emplace_back(fleet.model, fleet.prompt, fleet.limits, fleet.slowdown);
@@ -48,6 +80,7 @@ public:
         Seconds const from = trained_until_;
         Seconds const busy = busy_engines();
         ages_.clear();
+        group_waits_ = {};
         std::int64_t const measured = measured_steps(how_.staleness);
         while (version_ < warm + measured)
             advance();
@@ -59,6 +92,7 @@ public:
         double total = 0;
         for (auto const& [age, count] : ages_)
             total += count;
+        out.group_wait = group_waits_ / total;
         for (auto const& [age, count] : ages_) {
             out.age.resize(static_cast<std::size_t>(age) + 1);
             out.age.back() = count / total;
@@ -67,18 +101,6 @@ public:
     }
 
 private:
-    struct Group {
-        std::int64_t missing = 0;  ///< responses
-        std::int64_t oldest = 0;   ///< version of its first
-        Seconds at{};              ///< end of the last that ended
-        std::vector<FinishedRollout> ended{};
-    };
-    struct Complete {
-        Seconds at;
-        std::int64_t oldest;
-        Rollout what;
-    };
-
     [[nodiscard]] Seconds busy_engines() const {
         Seconds busy;
         for (RolloutReplica const& replica : replicas_)
@@ -92,63 +114,58 @@ private:
     }
 
     void begin_responses() {
-        while (begun_ < (version_ + how_.staleness + 1) * batch_) {
+        while (begun_ < (version_ + how_.staleness + 1) * batch_groups_ * how_.group) {
             auto const loaded = std::min_element(replicas_.begin(), replicas_.end(), [](auto const& a, auto const& b) {
                 return a.running() + a.waiting() < b.running() + b.waiting();
             });
             if (loaded->running() + loaded->waiting() >= slots_) return;
+            std::int64_t const prompt = begun_ / how_.group;
             loaded->submit({.tokens = lengths_[static_cast<std::size_t>(begun_) % lengths_.size()],
                             .version = version_,
-                            .group = join_group()});
-            ++outstanding_[version_];
+                            .prompt = prompt});
+            begun_groups_.try_emplace(prompt, RolloutGroup{.oldest = version_, .at = {}});
             ++begun_;
         }
     }
 
-    /// Of the response that is begun next.
-    std::int64_t join_group() {
-        std::int64_t const of_step = begun_ % batch_;
-        std::int64_t const first = of_step / how_.group * how_.group;
-        std::int64_t const number = begun_ - of_step + first;
-        if (of_step == first) groups_[number] = {.missing = std::min(how_.group, batch_ - first), .oldest = version_};
-        return number;
+    /// Puts responses into their groups, and complete groups with those to be trained on.
+    void collect(std::vector<FinishedRollout> const& finished) {
+        for (FinishedRollout const& response : finished) {
+            auto const found = begun_groups_.find(response.what.prompt);
+            RolloutGroup& group = found->second;
+            group.at = std::max(group.at, response.at);
+            group.members.push_back(response);
+            if (static_cast<std::int64_t>(group.members.size()) < how_.group) continue;
+            complete_.push_back(std::move(group));
+            begun_groups_.erase(found);
+        }
     }
 
-    /// What ended is complete with the last of its group.
-    void sort_into_groups(std::vector<FinishedRollout>& ended) {
-        for (FinishedRollout const& one : ended) {
-            auto const found = groups_.find(one.what.group);
-            Group& group = found->second;
-            group.ended.push_back(one);
-            group.at = std::max(group.at, one.at);
-            if (--group.missing > 0) continue;
-            // Its members are together in every order of age, and there when the last of them is.
-            for (FinishedRollout const& member : group.ended) {
-                complete_.push_back({.at = group.at, .oldest = group.oldest, .what = member.what});
-                --outstanding_[member.what.version];
-            }
-            groups_.erase(found);
+    [[nodiscard]] bool has_batch() const { return static_cast<std::int64_t>(complete_.size()) >= batch_groups_; }
+
+    void take(RolloutGroup const& group) {
+        for (FinishedRollout const& response : group.members) {
+            ages_[version_ - response.what.version] += 1;
+            group_waits_ += group.at - response.at;
         }
-        ended.clear();
     }
 
     /// Begins an update when enough is complete by now, and nothing is awaited that would get too old.
     void begin_training(Seconds now) {
-        if (training_until_ || static_cast<std::int64_t>(complete_.size()) < batch_) return;
-        for (auto const& [version, count] : outstanding_)
-            if (count > 0 && version <= version_ - how_.staleness) return;
-        auto const older = [](Complete const& a, Complete const& b) {
-            if (a.oldest != b.oldest) return a.oldest < b.oldest;
-            return a.at != b.at ? a.at < b.at : a.what.group < b.what.group;
+        if (training_until_ || !has_batch()) return;
+        // Begun in order: the first that is not complete is the oldest.
+        if (!begun_groups_.empty() && begun_groups_.begin()->second.oldest <= version_ - how_.staleness) return;
+        auto const older = [](RolloutGroup const& a, RolloutGroup const& b) {
+            return a.oldest != b.oldest ? a.oldest < b.oldest : a.at < b.at;
         };
-        std::stable_sort(complete_.begin(), complete_.end(), older);
+        std::sort(complete_.begin(), complete_.end(), older);
         Seconds last = trained_until_;
-        for (std::int64_t i = 0; i < batch_; ++i) {
-            Complete const& taken = complete_[static_cast<std::size_t>(i)];
+        for (std::int64_t i = 0; i < batch_groups_; ++i) {
+            RolloutGroup const& taken = complete_[static_cast<std::size_t>(i)];
             last = std::max(last, taken.at);
-            ages_[version_ - taken.what.version] += 1;
+            take(taken);
         }
-        complete_.erase(complete_.begin(), complete_.begin() + batch_);
+        complete_.erase(complete_.begin(), complete_.begin() + batch_groups_);
         // Where it waited for a straggler, that one's end counts.
         training_until_ = std::max(last, waited_ ? now : last) + std::max(Seconds{}, how_.train - how_.pause);
         waited_ = false;
@@ -160,7 +177,6 @@ private:
         trained_until_ = updated + how_.pause;
         training_until_.reset();
         ++version_;
-        std::erase_if(outstanding_, [](auto const& entry) { return entry.second == 0; });
         for (RolloutReplica& replica : replicas_) {
             std::vector<FinishedRollout> none;
             if (replica.idle()) replica.run(updated, none);
@@ -177,9 +193,10 @@ private:
             return;
         }
         Seconds const until = std::min(training_until_.value_or(never), replica.now() + resolution_);
-        replica.run(until, ended_);
-        sort_into_groups(ended_);
-        bool const enough = static_cast<std::int64_t>(complete_.size()) >= batch_;
+        std::vector<FinishedRollout> finished;
+        replica.run(until, finished);
+        collect(finished);
+        bool const enough = has_batch();
         begin_training(replica.now());
         waited_ = enough && !training_until_;
     }
@@ -187,14 +204,13 @@ private:
     std::vector<std::int64_t> const& lengths_;
     Asynchrony how_;
     Seconds resolution_;
-    std::int64_t batch_ = 1;
+    std::int64_t batch_groups_ = 1;  ///< of a step
     std::int64_t slots_ = 1;
     std::vector<RolloutReplica> replicas_;
-    std::vector<FinishedRollout> ended_;
-    std::map<std::int64_t, Group> groups_;  ///< under way, by number
-    std::vector<Complete> complete_;
-    std::map<std::int64_t, std::int64_t> outstanding_;  ///< responses under way, by version
+    std::vector<RolloutGroup> complete_;
+    std::map<std::int64_t, RolloutGroup> begun_groups_;  ///< and not complete, by prompt
     std::map<std::int64_t, double> ages_;
+    Seconds group_waits_;  ///< of all responses that were trained on
     std::int64_t version_ = 0;
     std::int64_t begun_ = 0;
     std::optional<Seconds> training_until_;  ///< without sending the weights
@@ -211,6 +227,7 @@ AsynchronousStep step_with_barrier(RolloutFleet const& fleet, std::vector<std::i
     return {.step = step,
             .generating = batch.mean_busy / step,
             .followed = std::min(how.replicas, fleet.replicas),
+            .group_wait = {},
             .age = {0, 1}};
 }
 

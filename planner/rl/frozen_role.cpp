@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace sextant {
@@ -50,41 +51,53 @@ std::vector<ParallelPlan> forward_plans(SearchSpace const& space, ModelSpec cons
 
 }  // namespace
 
-TrainerRole Trainer::searched_frozen(ModelSpec const& model, std::int64_t accelerators, Bytes beside) const {
-    TrainerRole role;
+std::vector<Trainer::ForwardPlan> Trainer::forward_passes(ModelSpec const& model, std::int64_t accelerators) const {
     SearchConstraints constraints = constraints_of(setting_.framework);
     constraints.base.precision = setting_.constraints.base.precision;
     SearchSpace const space = make_search_space(model, update_, setting_.cluster, accelerators, constraints);
     ClosedForm form = form_of(model);
-    ForwardMemory least;
-    ParallelPlan smallest;
-    ParallelPlan best;
+    std::vector<ForwardPlan> out;
     for (ParallelPlan const& plan : forward_plans(space, model, update_)) {
         PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
         ForwardMemory const memory = forward_memory(form, pipeline, plan);
-        if (least.total() == Bytes{} || memory.total() < least.total()) {
-            least = memory;
-            smallest = plan;
-        }
-        if (memory.total() + beside > setting_.limit.usable) continue;
-        Seconds const time = forward_pass(pipeline, plan, form.timing());
-        if (role.possible && time >= role.forward) continue;
-        role.possible = true;
-        role.forward = time;
-        role.weights = memory.weights;
-        role.scoring = memory.working;
-        best = plan;
+        out.push_back({.plan = plan,
+                       .weights = memory.weights,
+                       .working = memory.working,
+                       .time = forward_pass(pipeline, plan, form.timing())});
     }
-    if (!role.possible) {
+    std::stable_sort(out.begin(), out.end(),
+                     [](ForwardPlan const& a, ForwardPlan const& b) { return a.time < b.time; });
+    return out;
+}
+
+TrainerRole Trainer::frozen(ModelSpec const& model, std::int64_t accelerators, Bytes beside) {
+    auto const [found, is_new] = forwards_.try_emplace(who(model, accelerators));
+    std::vector<ForwardPlan>& plans = found->second;
+    if (is_new) plans = forward_passes(model, accelerators);
+    TrainerRole role;
+    auto const total = [](ForwardPlan const& p) { return p.weights + p.working; };
+    auto const best = std::find_if(plans.begin(), plans.end(),
+                                   [&](ForwardPlan const& p) { return total(p) + beside <= setting_.limit.usable; });
+    if (best == plans.end()) {
+        auto const least = std::min_element(plans.begin(), plans.end(),
+                                            [&](auto const& a, auto const& b) { return total(a) < total(b); });
         role.reason =
-            least.total() > Bytes{}
-                ? fmt::format("memory: {} needs {} to be run forward, beside {} of weights that are trained, of {}",
-                              plan_label(smallest), human(least.total()), human(beside), human(setting_.limit.usable))
+            least != plans.end()
+                ? fmt::format(
+                      "memory: {} needs {} to be run forward, beside {} of weights that are trained, "
+                      "of {}",
+                      plan_label(least->plan), human(total(*least)), human(beside), human(setting_.limit.usable))
                 : "no degrees that the framework runs multiply to the accelerators";
         return role;
     }
-    role.forward =
-        overheads_.scoring_of(model) * forward_pass(pipeline_of_unequal(form, best, lengths_), best, form.timing());
+    if (best->of_unequal == Seconds{}) {
+        ClosedForm form = form_of(model);
+        best->of_unequal = forward_pass(pipeline_of_unequal(form, best->plan, lengths_), best->plan, form.timing());
+    }
+    role.possible = true;
+    role.weights = best->weights;
+    role.scoring = best->working;
+    role.forward = overheads_.scoring_of(model) * best->of_unequal;
     return role;
 }
 

@@ -154,6 +154,20 @@ std::vector<std::int64_t> draw_lengths(ResponseLengths const& lengths, std::int6
 
 double longest_of(ResponseLengths const& lengths, std::int64_t count) { return slices(lengths, count).back(); }
 
+double longest_of_group(std::vector<std::int64_t> lengths, std::int64_t group) {
+    std::sort(lengths.begin(), lengths.end());
+    auto const size = static_cast<double>(group);
+    // Of the longest of all: C(n - 1, G - 1) / C(n, G) = G / n; one place down, times (i - G) / (i - 1).
+    double share = size / static_cast<double>(lengths.size());
+    double mean = 0;
+    for (std::size_t i = lengths.size(); i >= static_cast<std::size_t>(group) && i > 0; --i) {
+        auto const place = static_cast<double>(i);
+        mean += share * static_cast<double>(lengths[i - 1]);
+        if (i > 1) share *= (place - size) / (place - 1);
+    }
+    return mean;
+}
+
 double variation_to_the_cut(ResponseLengths lengths, std::int64_t responses) {
     constexpr double widest = 3;
     while (longest_of(lengths, responses) < 0.995 * lengths.maximum && lengths.variation < widest)

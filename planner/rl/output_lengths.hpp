@@ -45,6 +45,11 @@ SequenceLengths sequence_lengths(double prompt, std::vector<std::int64_t> const&
 /// maximum: among hundreds of responses one never stops by itself (assumed).
 double variation_to_the_cut(ResponseLengths lengths, std::int64_t responses);
 
+/// Mean of the longest of a group: of so many of these lengths, any as likely as the others. With the lengths x_1 <= ..
+/// <= x_n the sum over i of x_i C(i - 1, G - 1) / C(n, G), which is E[X_(G)] without replacement.
+/// @pre 1 <= group <= lengths.size()
+double longest_of_group(std::vector<std::int64_t> lengths, std::int64_t group);
+
 /// Mean of the longest of `count` responses, by slices: what a synchronous step waits for.
 double longest_of(ResponseLengths const& lengths, std::int64_t count);
 

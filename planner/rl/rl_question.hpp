@@ -77,6 +77,11 @@ struct RlQuestion {
     std::int64_t followed_replicas = 8;    ///< of an asynchronous fleet; more have their share of the responses
 
     [[nodiscard]] std::int64_t responses() const { return prompts * group; }
+    /// Responses whose rewards are compared, so that none is trained on without the others. PPO has a critic instead.
+    [[nodiscard]] std::int64_t whole_group() const { return algorithm == RlAlgorithm::ppo ? 1 : group; }
+    /// Of an epoch: updates, and passes of scores on the responses of one.
+    [[nodiscard]] double minibatches() const { return static_cast<double>(responses() / batch()); }
+    [[nodiscard]] BytesPerSecond host_rate() const { return machine.cluster.accelerator.host_bandwidth.value; }
     [[nodiscard]] std::int64_t updates() const { return epochs * (responses() / batch()); }
     [[nodiscard]] std::int64_t batch() const { return update_batch > 0 ? update_batch : responses(); }
 };
@@ -100,6 +105,7 @@ struct EngineSplit {
     std::int64_t pp = 1;
     auto operator<=>(EngineSplit const&) const = default;
 };
+inline EngineSplit split_of(ServingPlan const& plan) { return {.tp = plan.tp, .pp = plan.pp}; }
 ServingCase engine_case(RlQuestion const& question, EngineSplit split);
 
 /// What of `rollout_tp`, or of the powers of two within a scale-up domain, the model can be cut into. Where no engine

@@ -47,8 +47,6 @@ RlStep best_engine(RlPlanner& planner, RlMode mode, std::int64_t rollout) {
     return *best;
 }
 
-EngineSplit split_of(ServingPlan const& plan) { return {.tp = plan.tp, .pp = plan.pp}; }
-
 void note(RlModeAnswer& answer, RlStep step) {
     if (step.possible() && (!answer.best || better(step, *answer.best))) answer.best = step;
     answer.splits.push_back(std::move(step));

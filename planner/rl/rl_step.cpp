@@ -1,7 +1,6 @@
 #include "planner/rl/rl_step.hpp"
 
 #include "core/quantity_text.hpp"
-#include "core/spec/output_head.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/rl/generation.hpp"
 
@@ -9,6 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace sextant {
 namespace {
@@ -19,13 +22,6 @@ RunSetting beside_engines(RlQuestion const& q) {
     setting.limit.usable -= q.engine.memory_overhead.value;
     return setting;
 }
-
-/// Without its adapters the policy is the reference.
-bool reference_has_weights(RlQuestion const& q) {
-    return q.reference == ReferenceModel::kept && !q.machine.constraints.base.adapters.on();
-}
-
-BytesPerSecond host_rate(RlQuestion const& q) { return q.machine.cluster.accelerator.host_bandwidth.value; }
 
 RolloutPrompt prompt_of(RlQuestion const& q) {
     return {.tokens = q.prompt_tokens, .fresh = std::max(1.0, q.prompt_tokens / static_cast<double>(q.group))};
@@ -64,8 +60,6 @@ std::string engine_label(ServingPlan const& plan) {
     return plan.pp > 1 ? fmt::format("engine tp {} pp {}", plan.tp, plan.pp) : fmt::format("engine tp {}", plan.tp);
 }
 
-double minibatches(RlQuestion const& q) { return static_cast<double>(q.responses() / q.batch()); }
-
 }  // namespace
 
 double RlStep::mean_age() const { return AsynchronousStep{.step = {}, .age = age}.mean_age(); }
@@ -82,125 +76,6 @@ RlPlanner::Engine const& RlPlanner::engine(EngineSplit split) {
     if (auto const found = engines_.find(split); found != engines_.end()) return found->second;
     ServingCase const what = engine_case(question_, split);
     return engines_.emplace(split, Engine{.what = what, .model = IterationModel(what)}).first->second;
-}
-
-bool RlPlanner::train(RlStep& step, Trainer& trainer) {
-    TrainerRole const& policy = trainer.role(question_.policy, step.train_accelerators);
-    step.interrupted = policy.interrupted;
-    if (!policy.report) {
-        step.reason = "training: " + policy.reason;
-        return false;
-    }
-    step.training = policy.report;
-    step.update = policy.update;
-    step.on_host = policy.report->estimate.memory.host;
-    RlPhases& phases = step.phases;
-    if (question_.old_scores == OldScores::recomputed) phases.policy_scores = minibatches(question_) * policy.forward;
-    phases.policy_training = static_cast<double>(question_.updates()) * policy.update;
-    phases.controller = question_.overheads.controller;
-    step.memory.push_back(
-        {.role = "policy training",
-         .needed = policy.report->estimate.peak(),
-         .usable = trainer.setting().limit.usable,
-         .remark = fmt::format("with the longest sequence, {} tokens", trainer.setting().longest_sequence)});
-    if (question_.algorithm == RlAlgorithm::ppo && !train_critic(step, trainer)) return false;
-    return score_frozen(step, trainer);
-}
-
-TrainerRole const& RlPlanner::critic_role(RlStep const& step, Trainer& trainer) const {
-    return trainer.role(with_labels(question_.critic.value_or(question_.policy)), step.train_accelerators);
-}
-
-std::string RlPlanner::lacks_host_memory(Bytes waiting) const {
-    Bytes const limit = question_.machine.limit.host;
-    if (waiting <= limit) return {};
-    return fmt::format("host memory: {} a GPU for what waits there, of {}", human(waiting), human(limit));
-}
-
-bool RlPlanner::train_critic(RlStep& step, Trainer& trainer) {
-    TrainerRole const critic = critic_role(step, trainer);
-    if (!critic.report) {
-        step.reason = "critic: " + critic.reason;
-        return false;
-    }
-    step.phases.critic_values = minibatches(question_) * critic.forward;
-    step.phases.critic_training = static_cast<double>(question_.updates()) * critic.update;
-    step.on_host += critic.report->estimate.memory.host;
-    StageMemory const& policy = step.training->estimate.memory;
-    Bytes const usable = trainer.setting().limit.usable;
-    Bytes const both = std::max(policy.reserved() + critic.state, critic.report->estimate.peak() + policy.state());
-    if (both <= usable) {
-        step.memory.push_back({.role = "critic training",
-                               .needed = both,
-                               .usable = usable,
-                               .remark = "with the policy's state beside it"});
-        return true;
-    }
-    // Policy out, critic in, and the other way round.
-    step.critic_takes_turns = true;
-    step.phases.swaps = 2 * (policy.state() + critic.state) / host_rate(question_);
-    step.memory.push_back({.role = "critic training",
-                           .needed = critic.report->estimate.peak(),
-                           .usable = usable,
-                           .remark = "its state and the policy's take turns with host memory"});
-    Bytes const host = std::max(policy.state(), critic.state);
-    if (host <= trainer.setting().limit.host) return true;
-    step.reason = fmt::format("critic: {} do not fit beside the policy, and host memory holds {} a GPU", human(both),
-                              human(trainer.setting().limit.host));
-    return false;
-}
-
-bool RlPlanner::critic_stays(RlStep const& step) const {
-    return question_.algorithm == RlAlgorithm::ppo && !step.critic_takes_turns;
-}
-
-Bytes RlPlanner::trained_weights(RlStep const& step, Trainer& trainer) const {
-    Bytes const policy = step.training->estimate.memory.weights;
-    return critic_stays(step) ? policy + critic_role(step, trainer).weights : policy;
-}
-
-bool RlPlanner::load_frozen(RlStep& step, Trainer& trainer, char const* role, TrainerRole const& model) const {
-    StageMemory const& policy = step.training->estimate.memory;
-    Bytes const usable = trainer.setting().limit.usable;
-    Bytes const beside_weights = model.weights + model.scoring + trained_weights(step, trainer);
-    Bytes beside_state = model.weights + model.scoring + policy.state();
-    if (critic_stays(step)) beside_state += critic_role(step, trainer).state;
-    bool const fits = beside_state <= usable;
-    if (!fits && beside_weights > usable) {
-        step.reason =
-            fmt::format("{}: {} with the weights that are trained, of {}", role, human(beside_weights), human(usable));
-        return false;
-    }
-    if (!fits) step.makes_way = beside_state - beside_weights;
-    step.waiting_weights += model.weights;
-    step.memory.push_back({.role = role,
-                           .needed = fits ? beside_state : beside_weights,
-                           .usable = usable,
-                           .remark = fits ? "with the training state; waits in host memory"
-                                          : "with the trained weights; gradients and optimizer make way"});
-    return true;
-}
-
-bool RlPlanner::score_frozen(RlStep& step, Trainer& trainer) {
-    RlPhases& phases = step.phases;
-    TrainerRole const& policy = trainer.role(question_.policy, step.train_accelerators);
-    if (question_.reference == ReferenceModel::kept) phases.reference_scores = minibatches(question_) * policy.forward;
-    if (reference_has_weights(question_)) {
-        if (!load_frozen(step, trainer, "reference", policy)) return false;
-        phases.reference_scores += policy.weights / host_rate(question_);
-    }
-    if (!question_.reward) {
-        phases.rules = question_.reward_time;
-        return true;
-    }
-    TrainerRole const& reward =
-        trainer.frozen(with_labels(*question_.reward), step.train_accelerators, trained_weights(step, trainer));
-    if (!reward.possible) {
-        step.reason = "reward model: " + reward.reason;
-        return false;
-    }
-    phases.reward = minibatches(question_) * reward.forward + reward.weights / host_rate(question_);
-    return load_frozen(step, trainer, "reward model", reward);
 }
 
 bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
@@ -223,7 +98,10 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
          .usable = memory.usable,
          .remark = fmt::format("leaves a cache of {} tokens a replica", human_count(limits.cache_tokens))});
     RolloutFleet const fleet = fleet_of(step, question_, engine.model, limits);
-    step.generation = generate_batch(fleet, lengths_);
+    auto const [known, is_new] =
+        generations_.try_emplace({split_of(what.plan), step.replicas, limits.sequences, limits.cache_tokens});
+    if (is_new) known->second = generate_batch(fleet, lengths_);
+    step.generation = known->second;
     step.phases.generation = step.generation.time;
     if (step.mode != RlMode::asynchronous) return true;
     AsynchronousStep const flow = run_asynchronously(fleet, lengths_,
@@ -232,13 +110,14 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
                                                       .pause = step.sync.total(),
                                                       .rules = step.phases.rules,
                                                       .penalty = question_.staleness_penalty,
-                                                      .group = question_.group,
-                                                      .replicas = question_.followed_replicas});
+                                                      .replicas = question_.followed_replicas,
+                                                      .group = question_.whole_group()});
     step.followed = flow.followed;
     step.step = flow.step;
     step.rollout_busy = flow.generating;
     step.train_busy = step.phases.on_trainer() / flow.step;
     step.age = flow.age;
+    step.group_wait = flow.group_wait;
     step.worth = flow.worth(question_.staleness_penalty);
     return true;
 }
@@ -256,7 +135,7 @@ void RlPlanner::make_room_for_weights(RlStep& step, Engine const& engine) const 
     Bytes const weights = serving_memory(engine.what).weights;
     Bytes const both = step.training->estimate.memory.weights + weights;
     bool const fits = both <= setting.limit.usable;
-    if (!fits) step.sync.over_host = step.sync.rank_bytes / host_rate(question_);
+    if (!fits) step.sync.over_host = step.sync.rank_bytes / question_.host_rate();
     step.phases.sync = step.sync.total();
     step.memory.push_back({.role = "new weights",
                            .needed = fits ? both : weights,
@@ -264,34 +143,66 @@ void RlPlanner::make_room_for_weights(RlStep& step, Engine const& engine) const 
                            .remark = fits ? "the trainer's and the engine's" : "by way of host memory"});
 }
 
-void RlPlanner::colocated(RlStep& step, Engine const& engine) {
-    if (!train(step, beside_engines_)) return;
+std::vector<RlStep> RlPlanner::colocated_choices(RlStep& step, Engine const& engine) {
+    std::vector<RlStep> choices;
+    std::string why;
+    for (TrainerRole const& policy : beside_engines_.alternatives(question_.policy, step.train_accelerators)) {
+        RlStep trained = step;
+        if (train(trained, beside_engines_, policy))
+            why = place_state(choices, trained, engine);
+        else
+            why = trained.reason;
+        if (step.reason.empty()) step.reason = why;  // that of the fastest update
+    }
+    std::stable_sort(choices.begin(), choices.end(), [](RlStep const& a, RlStep const& b) { return a.step < b.step; });
+    return choices;
+}
+
+std::string RlPlanner::place_state(std::vector<RlStep>& choices, RlStep& step, Engine const& engine) {
     synchronise(step, engine, RolloutPlacement::colocated);
-    StageMemory const& policy = step.training->estimate.memory;
-    Bytes state = policy.state();
+    Bytes state = step.training->estimate.memory.state();
     Bytes host = step.waiting_weights + step.on_host;
     if (question_.algorithm == RlAlgorithm::ppo)
         (step.critic_takes_turns ? host : state) += critic_role(step, beside_engines_).state;
-    Seconds const transfer = 2 * state / host_rate(question_);
-    std::optional<RlStep> best;
     std::string why;
     for (bool const offloaded : {false, true}) {
         if (offloaded ? question_.offload == StateOffload::never : question_.offload == StateOffload::always) continue;
-        RlStep candidate = step;
-        candidate.state_offloaded = offloaded;
-        candidate.phases.offload = offloaded ? transfer : Seconds{};
+        RlStep choice = step;
+        choice.state_offloaded = offloaded;
+        choice.phases.offload = offloaded ? 2 * state / question_.host_rate() : Seconds{};
+        choice.beside_engine = offloaded ? Bytes{} : state;
         // State that comes back can wait until the frozen models are done.
         Bytes const on_host = host + (offloaded ? state : step.makes_way);
-        if (!offloaded) candidate.phases.swaps += 2 * step.makes_way / host_rate(question_);
-        if (why = lacks_host_memory(on_host); !why.empty()) continue;
-        if (!generate(candidate, engine, offloaded ? Bytes{} : state)) {
-            why = candidate.reason;
+        if (!offloaded) choice.phases.swaps += 2 * step.makes_way / question_.host_rate();
+        if (std::string lacks = lacks_host_memory(on_host); !lacks.empty()) {
+            why = std::move(lacks);
             continue;
         }
-        if (offloaded) make_room_for_weights(candidate, engine);
-        candidate.memory.push_back({.role = "host memory", .needed = on_host, .usable = question_.machine.limit.host});
-        candidate.step = candidate.phases.one_after_the_other();
-        if (!best || candidate.step < best->step) best = std::move(candidate);
+        if (offloaded) make_room_for_weights(choice, engine);
+        choice.memory.push_back({.role = "host memory", .needed = on_host, .usable = question_.machine.limit.host});
+        choice.step = choice.phases.one_after_the_other();
+        choices.push_back(std::move(choice));
+    }
+    return why;
+}
+
+void RlPlanner::colocated(RlStep& step, Engine const& engine) {
+    std::vector<RlStep> choices = colocated_choices(step, engine);
+    if (choices.empty()) return;
+    // No engine beside training state is faster than one with all of its memory.
+    RlStep alone = step;
+    alone.reason.clear();
+    Seconds const least = generate(alone, engine, {}) ? alone.phases.generation : Seconds{};
+    std::optional<RlStep> best;
+    std::string why;
+    for (RlStep& choice : choices) {
+        if (best && choice.step + least >= best->step) break;
+        if (!generate(choice, engine, choice.beside_engine)) {
+            why = choice.reason;
+            continue;
+        }
+        choice.step = choice.phases.one_after_the_other();
+        if (!best || choice.step < best->step) best = std::move(choice);
     }
     if (!best) {
         step.reason = why;
@@ -302,16 +213,36 @@ void RlPlanner::colocated(RlStep& step, Engine const& engine) {
     step.train_busy = step.phases.on_trainer() / step.step;
 }
 
-void RlPlanner::apart(RlStep& step, Engine const& engine) {
-    if (!train(step, apart_)) return;
-    step.phases.swaps += 2 * step.makes_way / host_rate(question_);
+bool RlPlanner::train_apart(RlStep& step, Engine const& engine, TrainerRole const& policy) {
+    if (!train(step, apart_, policy)) return false;
+    step.phases.swaps += 2 * step.makes_way / question_.host_rate();
     Bytes host = step.waiting_weights + step.on_host + step.makes_way;
     if (step.critic_takes_turns)
         host += std::max(step.training->estimate.memory.state(), critic_role(step, apart_).state);
-    if (step.reason = lacks_host_memory(host); !step.possible()) return;
+    if (step.reason = lacks_host_memory(host); !step.possible()) return false;
     if (host > Bytes{})
         step.memory.push_back({.role = "host memory", .needed = host, .usable = question_.machine.limit.host});
     synchronise(step, engine, RolloutPlacement::split);
+    return true;
+}
+
+void RlPlanner::apart(RlStep& step, Engine const& engine) {
+    auto const trainers_part = [](RlStep const& of) { return of.phases.on_trainer() + of.phases.sync; };
+    std::optional<RlStep> best;
+    std::string why;
+    for (TrainerRole const& policy : apart_.alternatives(question_.policy, step.train_accelerators)) {
+        RlStep choice = step;
+        if (!train_apart(choice, engine, policy)) {
+            if (why.empty()) why = choice.reason;  // that of the fastest update
+        } else if (!best || trainers_part(choice) < trainers_part(*best)) {
+            best = std::move(choice);
+        }
+    }
+    if (!best) {
+        step.reason = why;
+        return;
+    }
+    step = std::move(*best);
     if (!generate(step, engine, {})) return;
     if (step.mode == RlMode::asynchronous) return;
     step.step = step.phases.one_after_the_other();

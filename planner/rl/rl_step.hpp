@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace sextant {
@@ -62,6 +63,9 @@ struct RlStep {
     Bytes makes_way;                  ///< gradients and optimizer, where a frozen model does not fit beside them
     bool critic_takes_turns = false;  ///< with the policy, where a rank cannot hold the state of both
     bool state_offloaded = false;
+    Bytes beside_engine;     ///< training state on the device while engines generate
+    Seconds fastest_update;  ///< of the plans that were compared, by the time of the whole step
+    std::int64_t plans_compared = 1;
     std::vector<RoleMemory> memory;
     Seconds step;
     double responses_per_s = 0;
@@ -69,8 +73,9 @@ struct RlStep {
     double rollout_busy = 0;          ///< share of the step in which an engine computes, the mean over the engines
     double train_busy = 0;
     std::vector<double> age{1.0};  ///< share of the responses by updates behind
-    std::int64_t followed = 0;     ///< replicas of an asynchronous step that were followed
-    double worth = 1;              ///< what staleness leaves of a response's worth, on average
+    Seconds group_wait;         ///< of a complete response for its group, where a step does not await its whole batch
+    std::int64_t followed = 0;  ///< replicas of an asynchronous step that were followed
+    double worth = 1;           ///< what staleness leaves of a response's worth, on average
     bool interrupted = false;
     [[nodiscard]] bool possible() const { return reason.empty(); }
     /// Responses a second, less what staleness takes.
@@ -101,7 +106,8 @@ private:
         IterationModel model;
     };
     Engine const& engine(EngineSplit split);
-    bool train(RlStep& step, Trainer& trainer);
+    /// The trainer's part with this plan of the policy, in rl_training.cpp; false: not possible, for the step's reason.
+    bool train(RlStep& step, Trainer& trainer, TrainerRole const& policy);
     bool train_critic(RlStep& step, Trainer& trainer);
     /// Whether the critic's state is on the device beside the policy's.
     [[nodiscard]] bool critic_stays(RlStep const& step) const;
@@ -109,7 +115,7 @@ private:
     /// Whether a frozen model's scores are possible beside what is trained, which is entered.
     bool load_frozen(RlStep& step, Trainer& trainer, char const* role, TrainerRole const& model) const;
     /// Scores of the reference and rewards.
-    bool score_frozen(RlStep& step, Trainer& trainer);
+    bool score_frozen(RlStep& step, Trainer& trainer, TrainerRole const& policy);
     TrainerRole const& critic_role(RlStep const& step, Trainer& trainer) const;
     /// Why so much per accelerator cannot wait in host memory; empty: it can.
     [[nodiscard]] std::string lacks_host_memory(Bytes waiting) const;
@@ -117,6 +123,12 @@ private:
     void synchronise(RlStep& step, Engine const& engine, RolloutPlacement placement);
     /// New weights where all state was in host memory: both copies on the device, or the engine's over the host link.
     void make_room_for_weights(RlStep& step, Engine const& engine) const;
+    /// Every plan of the policy with its state beside the engine and in host memory: steps without their generation, by
+    /// their time. `step` gets the reason why there is none.
+    std::vector<RlStep> colocated_choices(RlStep& step, Engine const& engine);
+    /// The two of one plan, as far as host memory allows; why one of them is not possible.
+    std::string place_state(std::vector<RlStep>& choices, RlStep& step, Engine const& engine);
+    bool train_apart(RlStep& step, Engine const& engine, TrainerRole const& policy);
     void colocated(RlStep& step, Engine const& engine);
     void apart(RlStep& step, Engine const& engine);
     void finish(RlStep& step) const;
@@ -126,6 +138,8 @@ private:
     Trainer apart_;
     Trainer beside_engines_;  ///< with what sleeping engines leave
     std::map<EngineSplit, Engine> engines_;
+    /// By engine, replicas and what one may hold.
+    std::map<std::tuple<EngineSplit, std::int64_t, std::int64_t, double>, BatchGeneration> generations_;
 };
 
 }  // namespace sextant

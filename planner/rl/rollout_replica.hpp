@@ -10,11 +10,11 @@
 
 namespace sextant {
 
-/// A response that is asked for: its tokens, and the version of the weights when it was.
+/// A response that is asked for: its tokens, the version of the weights when it was, and the prompt that it answers.
 struct Rollout {
     std::int64_t tokens = 1;
     std::int64_t version = 0;
-    std::int64_t group = 0;  ///< number of those that answer the same prompt
+    std::int64_t prompt = 0;
 };
 
 /// A response that is complete.

@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace sextant {
 
@@ -34,12 +35,16 @@ class Trainer {
 public:
     /// @param lengths of the sequences, whose mean is that of `update`
     Trainer(RunSetting setting, Workload update, SequenceLengths lengths, RlOverheads overheads = {});
-    /// A model that is trained: the best plan of a search (`plan_step`).
+    /// A model that is trained: the plan with the fastest update that a search finds (`plan_step`).
     TrainerRole const& role(ModelSpec const& model, std::int64_t accelerators);
+    /// The same, and plans with slower updates with which a whole step may be faster: of each of the best layouts (dp,
+    /// tp, pp, cp, ep) the fastest, and of each of these the other ZeRO stages that fit, the fastest update first. One
+    /// without a report where nothing is possible.
+    std::vector<TrainerRole> const& alternatives(ModelSpec const& model, std::int64_t accelerators);
     /// A model that is only run forward: the fastest pass that fits with weights and one microbatch, whatever plan is
     /// asked for the policy. There is no report.
     /// @param beside what else is on the device then
-    TrainerRole const& frozen(ModelSpec const& model, std::int64_t accelerators, Bytes beside);
+    TrainerRole frozen(ModelSpec const& model, std::int64_t accelerators, Bytes beside);
     [[nodiscard]] RunSetting const& setting() const { return setting_; }
     [[nodiscard]] Workload const& update() const { return update_; }
 
@@ -49,12 +54,23 @@ private:
     SequenceLengths lengths_;
     RlOverheads overheads_;
     [[nodiscard]] ClosedForm form_of(ModelSpec const& model) const;
-    TrainerRole priced(ModelSpec const& model, std::int64_t accelerators) const;
-    TrainerRole searched_frozen(ModelSpec const& model, std::int64_t accelerators, Bytes beside) const;
+    [[nodiscard]] std::vector<TrainerRole> priced(ModelSpec const& model, std::int64_t accelerators,
+                                                  std::size_t layouts) const;
+    TrainerRole priced_plan(ClosedForm& form, ParallelPlan const& plan) const;
+    /// What a model that is only run forward may do: a plan with its memory and time, the fastest first.
+    struct ForwardPlan {
+        ParallelPlan plan;
+        Bytes weights, working;
+        Seconds time;          ///< of sequences of the mean length
+        Seconds of_unequal{};  ///< of those that there are, once it was asked for
+    };
+    [[nodiscard]] std::vector<ForwardPlan> forward_passes(ModelSpec const& model, std::int64_t accelerators) const;
 
-    using Roles = std::map<std::tuple<std::string, OutputHead, std::int64_t, std::int64_t>, TrainerRole>;
-    Roles roles_;
-    Roles frozen_;
+    using Who = std::tuple<std::string, OutputHead, std::int64_t, std::int64_t>;
+    static Who who(ModelSpec const& model, std::int64_t accelerators);
+    std::map<Who, std::vector<TrainerRole>> roles_;
+    std::map<Who, std::vector<TrainerRole>> alternatives_;
+    std::map<Who, std::vector<ForwardPlan>> forwards_;
 };
 
 }  // namespace sextant

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -59,8 +60,8 @@ Workload run_workload(RunSetting const& setting, ModelSpec const& model, double 
 }
 
 PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workload const& workload,
-                      std::int64_t accelerators) {
-    PlannedStep planned{.accelerators = accelerators, .report = {}, .goodput = {}, .reason = {}};
+                      std::int64_t accelerators, std::size_t layouts) {
+    PlannedStep planned{.accelerators = accelerators, .report = {}, .best = {}, .goodput = {}, .reason = {}};
     planned.reason = why_cluster_cannot(setting.cluster, accelerators);
     if (!planned.reason.empty()) return planned;
     if (setting.progress) setting.progress(fmt::format("{} on {}", model.name, grouped_digits(accelerators)));
@@ -72,7 +73,7 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
         return planned;
     }
     SearchOptions options;
-    options.top = 1;
+    options.top = layouts;
     options.keep = Kept::to_refine;
     options.threads = setting.threads;
     options.stop = setting.stop;
@@ -87,8 +88,9 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
     form.hold_longest(setting.longest_sequence);
     result.pareto.clear();
     refine_with_recompute(result, form, spaces, setting.limit, options);
-    ParallelPlan const& plan = result.best.front().plan;
-    planned.report = make_report(form, plan, setting.limit, result.best.front().estimate);
+    planned.best = std::move(result.best);
+    ParallelPlan const& plan = planned.best.front().plan;
+    planned.report = make_report(form, plan, setting.limit, planned.best.front().estimate);
     if (plan.pp > 1)
         planned.stage_work =
             mean_stage_work(form.assemble(form.price_shape(plan), plan), planned.report->estimate.slowest_stage);

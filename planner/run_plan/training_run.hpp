@@ -6,10 +6,12 @@
 #include "planner/search.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sextant {
 
@@ -36,6 +38,7 @@ struct RunSetting {
 struct PlannedStep {
     std::int64_t accelerators = 0;
     std::optional<StepReport> report;   ///< absent: there is none
+    std::vector<Candidate> best;        ///< of each layout, as many as were asked for; the first is the report's
     std::optional<RunGoodput> goodput;  ///< absent: nothing fails
     double stage_work = 1;              ///< of the mean stage over the slowest (`mean_stage_work`)
     std::string reason;                 ///< why there is none
@@ -44,8 +47,9 @@ struct PlannedStep {
 
 /// Searches the fastest plan on so many accelerators, timed by walking its schedule. A number that the cluster cannot
 /// give or at which a constraint leaves nothing to search is a reason as well, not an error.
+/// @param layouts of which the best plan is wanted (`PlannedStep::best`)
 PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workload const& workload,
-                      std::int64_t accelerators);
+                      std::int64_t accelerators, std::size_t layouts = 1);
 
 /// Sequence and global batch of a run of so many tokens.
 /// @throws InputError: a sequence longer than a learned position table, or one of the three out of range.

@@ -178,34 +178,6 @@ TEST_CASE("asynchronous: no response is older than the bound, the shares are who
     }
 }
 
-TEST_CASE("asynchronous: a response waits for the others of its group, and is older when it is trained on") {
-    auto const lengths = draw_lengths(lognormal(0.8), 256, Drawing::random, 5);
-    Seconds const train = 0.5 * saturated_generation(fleet(2), lengths);
-    auto const step = [&](std::int64_t group, std::int64_t bound) {
-        return run_asynchronously(fleet(2), lengths, {.staleness = bound, .train = train, .pause = {}, .group = group});
-    };
-    // With one version in use a step takes all responses of a batch, whatever their groups.
-    CHECK(step(16, 0).step == step(1, 0).step);
-    // What ends first has longer to wait, the longer its group is; what is waited for in the end is the same.
-    double before = 0;
-    for (std::int64_t const group : {1, 4, 16}) {
-        CAPTURE(group);
-        AsynchronousStep const of_groups = step(group, 3);
-        CHECK(of_groups.step >= step(1, 3).step * (1 - 1e-9));
-        CHECK(of_groups.step <= step(1, 0).step);
-        CHECK(static_cast<std::int64_t>(of_groups.age.size()) <= 4);
-        CHECK(of_groups.mean_age() + 1e-9 >= before);
-        before = of_groups.mean_age();
-    }
-    CHECK(before > step(1, 3).mean_age());
-    // A group of all responses is a batch that is complete when its last response is.
-    AsynchronousStep const whole = step(256, 3);
-    CHECK(whole.step > step(1, 3).step);
-    // Groups that do not divide what is followed: one of each step is smaller, and none is lost.
-    AsynchronousStep const uneven = step(100, 3);
-    CHECK(std::accumulate(uneven.age.begin(), uneven.age.end(), 0.0) == Approx(1));
-}
-
 TEST_CASE("asynchronous: a looser bound is never slower, nor slower than waiting for each other after every batch") {
     LengthKind const kind = GENERATE(LengthKind::fixed, LengthKind::lognormal);
     ResponseLengths const drawn{.kind = kind, .mean = 600, .variation = 0.7, .maximum = 3000};

@@ -8,7 +8,10 @@
 #include "tests/planner/rl/rl_case.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <string>
+#include <vector>
 
 using namespace sextant;
 
@@ -141,8 +144,57 @@ TEST_CASE("rl_step: trainers apart from engines need the host memory of what wai
                                    [](auto const& use) { return use.role == "host memory"; });
     REQUIRE(host != enough.memory.end());
     CHECK(host->needed > Bytes{});
+    // Another plan of the policy, of smaller parts, may do with somewhat less.
     q.machine.limit.host = 0.9 * host->needed;
+    RlStep const less = split();
+    if (less.possible())
+        for (RoleMemory const& use : less.memory)
+            CHECK(use.needed <= use.usable);
+    if (less.possible()) CHECK(less.step >= enough.step);
+    q.machine.limit.host = 0.05 * host->needed;
     CHECK_THAT(split().reason, contains("host memory: "));
+}
+
+TEST_CASE("rl_step: the plan that trains is that of the fastest step, not of the fastest update") {
+    RlQuestion q = small_question();
+    q.policy = find_model("qwen3-32b");
+    q.accelerators = 64;
+    q.prompts = 128;
+    q.group = 16;
+    q.prompt_tokens = 500;
+    q.update_batch = 0;
+    q.rollout.max_batch = 1024;
+    q.overheads = fitted_rl_overheads();
+    q.lengths = {.kind = LengthKind::lognormal, .mean = 6000, .variation = 0.6, .maximum = 24000};
+    RlStep const best = RlPlanner(q).step(RlMode::colocated, 64, 8);
+    INFO(best.reason);
+    REQUIRE(best.possible());
+    CHECK(best.plans_compared > 1);
+    CHECK(best.update > best.fastest_update);
+    RunSetting beside = q.machine;  // sleeping engines
+    beside.limit.usable -= q.engine.memory_overhead.value;
+    Trainer trainer(beside, update_workload(q),
+                    sequence_lengths(q.prompt_tokens, draw_lengths(q.lengths, q.responses(), q.drawing, q.seed)),
+                    q.overheads);
+    std::vector<TrainerRole> const plans = trainer.alternatives(q.policy, 64);
+    CHECK(static_cast<std::int64_t>(plans.size()) == best.plans_compared);
+    auto const only = [](std::int64_t value) { return AxisFilter::parse(std::to_string(value), "test", 0); };
+    std::int64_t compared = 0;
+    for (TrainerRole const& role : plans) {
+        ParallelPlan const& plan = role.report->plan;
+        CHECK(role.report->fits);
+        RlQuestion fixed = q;
+        SearchConstraints& c = fixed.machine.constraints;
+        c.tp = only(plan.tp), c.pp = only(plan.pp), c.cp = only(plan.cp), c.ep = only(plan.ep),
+        c.zero = only(plan.zero);
+        RlStep const alone = RlPlanner(fixed).step(RlMode::colocated, 64, 8);
+        if (!alone.possible() || std::abs(alone.update / role.update - 1) > 1e-9) continue;
+        ++compared;
+        CAPTURE(plan.tp, plan.pp, plan.cp, plan.ep, plan.zero, alone.step.base(), best.step.base());
+        CHECK(best.step <= alone.step * (1 + 1e-9));
+        if (&role == &plans.front()) CHECK(best.step < 0.999 * alone.step);
+    }
+    CHECK(compared > 1);
 }
 
 TEST_CASE("scoring: a forward pass takes between a fifth and some more than a half of a training step") {
