@@ -192,6 +192,7 @@ private:
             plan.kept_activations = space.kept_sets[kept];
             bool const refused = plan.schedule == Schedule::overlapped && !can_overlap_experts(plan);
             if (problem || refused) {
+                plan.zero = space.zero.front();  // what was asked for is named
                 reject(problem.value_or(PlanProblem::schedule), plan, leaves);
                 continue;
             }

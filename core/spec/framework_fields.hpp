@@ -6,7 +6,7 @@
 
 namespace sextant {
 
-/// A field of a profile, its key in files, and the largest sensible value.
+/// A field of a profile, its key in files, and the range of sensible values.
 template <class Owner, class Value>
 struct ProfileField {
     std::string_view key;
@@ -14,7 +14,11 @@ struct ProfileField {
     double most;
     Presence presence = Presence::required;
     std::string_view unused{};  ///< why a change of it is refused; empty: it is not
+    double least = 0;
 };
+
+/// No kernel is a thousand times slower in a step, and times stay numbers.
+inline constexpr double least_scale = 1e-3;
 
 /// False for what a profile may leave out and does.
 template <class Owner, class Value>
@@ -27,14 +31,14 @@ inline constexpr std::string_view attention_gain_key = "yearly_attention_gain";
 
 /// The dimensionless constants of a timing entry, in the order of the file.
 inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
-    {"gemm_scale", &FrameworkTiming::gemm_scale, 2},
+    {"gemm_scale", &FrameworkTiming::gemm_scale, 2, Presence::required, {}, least_scale},
     {release_gain_key, &FrameworkTiming::yearly_gemm_gain, 1, Presence::optional,
      "it tells releases apart (such as release=24.07)"},
     {attention_gain_key, &FrameworkTiming::yearly_attention_gain, 1, Presence::optional,
      "it tells releases apart (such as release=24.07)"},
-    {"grouped_gemm_scale", &FrameworkTiming::grouped_gemm_scale, 2},
-    {"attention_scale", &FrameworkTiming::attention_scale, 3},
-    {"memory_scale", &FrameworkTiming::memory_scale, 2},
+    {"grouped_gemm_scale", &FrameworkTiming::grouped_gemm_scale, 2, Presence::required, {}, least_scale},
+    {"attention_scale", &FrameworkTiming::attention_scale, 3, Presence::required, {}, least_scale},
+    {"memory_scale", &FrameworkTiming::memory_scale, 2, Presence::required, {}, least_scale},
     {"activation_passes", &FrameworkTiming::activation_passes, 10},
     {"tp_overlap", &FrameworkTiming::tp_overlap, 1},
     {"dp_overlap", &FrameworkTiming::dp_overlap, 1},

@@ -22,8 +22,6 @@ Sourced<Q> bounded_quantity(ObjectReader& in, std::string_view key, double most)
     return value;
 }
 
-constexpr double least_scale = 1e-3;  // no kernel is a thousand times slower in a step, and times stay numbers
-
 /// Values of a profile; where `complete` all that it has to state, else those that are there.
 template <class Owner, class Value, std::size_t count>
 void read_fields(ObjectReader& in, ProfileField<Owner, Value> const (&fields)[count], Owner& owner, bool complete) {
@@ -32,7 +30,7 @@ void read_fields(ObjectReader& in, ProfileField<Owner, Value> const (&fields)[co
         bool const needed = complete && field.presence == Presence::required;
         if (!needed && !in.has(field.key)) continue;
         if constexpr (std::is_same_v<Value, double>)
-            owner.*field.member = bounded_number(in, field.key, 0, field.most);
+            owner.*field.member = bounded_number(in, field.key, field.least, field.most);
         else
             owner.*field.member = bounded_quantity<Value>(in, field.key, field.most);
     }
@@ -56,11 +54,6 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
                          in.where(), timing.generation, timing.precision);
     read_fields(in, timing_numbers, timing, complete);
     read_fields(in, timing_times, timing, complete);
-    for (auto const* divisor :
-         {&timing.gemm_scale, &timing.grouped_gemm_scale, &timing.attention_scale, &timing.memory_scale})
-        if (!(divisor->value >= least_scale))
-            throw InputError("{}: a scale is {:g} (at least {:g} of the speed of kernels alone is expected)",
-                             in.where(), divisor->value, least_scale);
     for (auto const& [key, value] : {std::pair{"early_stop", timing.early_stop.value},
                                      {"casts_weights", timing.casts_weights.value},
                                      {"pads_experts", timing.pads_experts.value},

@@ -7,6 +7,8 @@
 #include "core/spec/parameters.hpp"
 #include "tests/catch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -162,6 +164,15 @@ TEST_CASE("changes that cannot be are refused with the reason") {
     INFO(name);
     CHECK_THROWS_AS(changed(name), InputError);
     CHECK_THROWS_WITH(changed(name), contains(part));
+}
+
+TEST_CASE("scales of a framework are above zero, or times would be no numbers") {
+    for (char const* const scale : {"gemm_scale", "grouped_gemm_scale", "attention_scale", "memory_scale"}) {
+        CAPTURE(scale);
+        for (char const* const value : {"0", "0.0001", "-1"})
+            CHECK_THROWS_WITH(find_framework(fmt::format("megatron:{}={}", scale, value), "test"), contains(scale));
+        CHECK_NOTHROW(find_framework(fmt::format("megatron:{}=0.1", scale), "test"));
+    }
 }
 
 TEST_CASE("model fields that cannot be are refused with the reason") {
