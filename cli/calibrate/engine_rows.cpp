@@ -26,7 +26,7 @@ bool has_measured_kernels(AcceleratorProfile const& accelerator) {
 std::string why_not(ServedCase const& c, ServedPrediction const& p) {
     // An engine that stands for such devices alone is what is known of them.
     if (!has_measured_kernels(c.what.cluster.accelerator) && !stands_for_unmeasured(c.what.engine))
-        return "kernels of the device have no measurement";
+        return "kernels of the device have no measurement (--cluster FILE.json:calibration=KERNELS.json has your own)";
     if (p.saturated) return "more than is served, or than the cache holds";
     if (c.load == ServedLoad::unlimited) return "the batch is not stated";
     return "";
@@ -157,16 +157,19 @@ EngineProfile beginning(EngineProfile engine, ServingFitRequest const& request) 
     return request.catalogue.empty() ? engine : without_fit(std::move(engine));
 }
 
-AskedEngine::AskedEngine(std::string const& name) {
+AskedEngine::AskedEngine(ServingFitRequest const& request) {
+    if (!request.cluster.empty()) machine = find_cluster(request.cluster, "--cluster");
+    std::string const& name = request.engine;
     if (name.empty()) return;
     profile = find_engine(name, "--engine");
     is_own = is_own_profile(name, "--engine");
 }
 
 ServedCase AskedEngine::served(ServingRow row) const {
-    if (is_own) return served_case(row, &*profile);
+    ClusterSpec const* const own = machine ? &*machine : nullptr;
+    if (is_own) return served_case(row, &*profile, own);
     if (profile && row.engine.empty()) row.engine = profile->name;
-    ServedCase out = served_case(row, nullptr);
+    ServedCase out = served_case(row, nullptr, own);
     if (profile && out.what.engine.name != profile->name) throw RowSkip("of another engine");
     return out;
 }

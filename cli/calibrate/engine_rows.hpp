@@ -4,6 +4,7 @@
 #include "cli/calibrate/fit_serving.hpp"
 #include "cli/calibrate/served_row.hpp"
 #include "cli/command.hpp"
+#include "core/spec/cluster_spec.hpp"
 
 #include <cstddef>
 #include <map>
@@ -43,8 +44,9 @@ EngineProfile beginning(EngineProfile engine, ServingFitRequest const& request);
 struct AskedEngine {
     std::optional<EngineProfile> profile;
     bool is_own = false;
+    std::optional<ClusterSpec> machine{};  ///< of the rows that name its accelerator
 
-    explicit AskedEngine(std::string const& name);
+    explicit AskedEngine(ServingFitRequest const& request);
     /// @throws RowSkip: of another engine.
     [[nodiscard]] ServedCase served(ServingRow row) const;
     /// What the fit of an engine begins with.

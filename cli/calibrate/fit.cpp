@@ -81,10 +81,11 @@ Fitted what_to_fit(FitRequest const& r) {
         if (option.is_given && option.of != what)
             throw InputError("{}: is of {}, and this fit is of {} (leave it out)", option.flag, tables_of(option.of),
                              tables_of(what));
-    if (!r.cluster.empty() && what != Fitted::collectives && what != Fitted::training)
-        throw InputError("--cluster: is of {} and of {}, and this fit is of {} (leave it out)",
-                         tables_of(Fitted::collectives), tables_of(Fitted::training), tables_of(what));
-    if (!r.cluster.empty() && what == Fitted::training && !r.catalogue.empty())
+    if (!r.cluster.empty() && what == Fitted::kernels)
+        throw InputError("--cluster: is of {}, {} and {}, and this fit is of {} (leave it out)",
+                         tables_of(Fitted::collectives), tables_of(Fitted::training), tables_of(Fitted::serving),
+                         tables_of(what));
+    if (!r.cluster.empty() && what != Fitted::collectives && !r.catalogue.empty())
         throw InputError("--cluster: what ships is fitted on the usual machines (leave it out of --catalogue)");
     return what;
 }
@@ -118,9 +119,12 @@ int fit(FitRequest const& request, CommandContext& context) {
                                     .rows = request.rows},
                                    context);
     if (what == Fitted::serving)
-        return fit_serving_tables(
-            {.tables = request.serving, .engine = request.engine, .out = request.out, .catalogue = request.catalogue},
-            context);
+        return fit_serving_tables({.tables = request.serving,
+                                   .engine = request.engine,
+                                   .cluster = request.cluster,
+                                   .out = request.out,
+                                   .catalogue = request.catalogue},
+                                  context);
     return fit_collective_tables({.tables = request.collectives,
                                   .logs = request.logs,
                                   .cluster = request.cluster,
@@ -159,10 +163,11 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
                    "table of serving measurements, columns as in docs/validation.md; may be repeated")
         ->option_text("FILE.csv");
     app.add_option("--engine", r.engine, "of --serving, the rows of this engine alone")->option_text("NAME");
-    app.add_option(
-           "-c,--cluster", r.cluster,
-           "the cluster it was measured on, or a cluster file; of --train, that of the rows which name its accelerator "
-           "(default: the usual one of each row's device)")
+    app.add_option("-c,--cluster", r.cluster,
+                   "the cluster it was measured on, or a cluster file; of --train and --serving, that of the rows "
+                   "which name its "
+                   "accelerator "
+                   "(default: the usual one of each row's device)")
         ->option_text("NAME|FILE.json");
     written(app.add_option("--out", r.out,
                            "the fitted constants: a calibration, or the profile of a framework or an engine"))
@@ -189,6 +194,9 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
         "  sextant calibrate fit --train my-runs.csv --framework fsdp --out my-fsdp.json --rows predicted.csv\n"
         "  sextant calibrate fit --train my-runs.csv --framework fsdp --cluster my-machine.json --out my-fsdp.json\n"
         "  sextant calibrate fit --serving runs.csv --engine vllm --out my-vllm.json\n"
+        "  sextant calibrate fit --serving runs.csv --engine vllm --cluster "
+        "my-machine.json:calibration=my-kernels.json "
+        "--out my-vllm.json\n"
         "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");
     return {&app, [request, &context] { return fit(*request, context); }};
 }

@@ -237,7 +237,7 @@ private:
 }  // namespace
 
 int fit_serving_tables(ServingFitRequest const& request, CommandContext& context) {
-    AskedEngine const asked(request.engine);
+    AskedEngine const asked(request);
     auto const engines = read_engines(request, asked, context);
     if (request.catalogue.empty() && engines.size() > 1)
         throw InputError("--serving: rows of {} engines (--engine NAME for one of them, or --catalogue FOLDER)",

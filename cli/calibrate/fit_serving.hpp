@@ -11,6 +11,7 @@ namespace sextant::cli {
 struct ServingFitRequest {
     std::vector<std::string> tables;  ///< of serving measurements (docs/validation.md)
     std::string engine;               ///< only rows of this one; empty: every engine that the rows name
+    std::string cluster;              ///< machine of the rows that name its accelerator; empty: the usual ones
     std::string out;                  ///< file of one engine's profile
     std::string catalogue;            ///< or folder of all of them
     unsigned threads = 0;

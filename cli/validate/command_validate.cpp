@@ -88,7 +88,8 @@ constexpr std::array validated_kinds{
                   "Examples:\n"
                   "  sextant validate serving vllm.csv\n"
                   "  sextant validate serving a.csv b.csv --format json --rows predicted.csv\n"
-                  "  sextant validate serving runs.csv --profile my-engine.json --max-median 10\n",
+                  "  sextant validate serving runs.csv --profile my-engine.json --max-median 10\n"
+                  "  sextant validate serving runs.csv --cluster my-machine.json:calibration=my-kernels.json\n",
     },
 };
 
@@ -247,7 +248,7 @@ void add_subcommand(CLI::App& app, ValidatedKind const& what, Options& options) 
         sub->add_option("--calibration", options.calibration,
                         "fitted constants from 'sextant calibrate fit', for the devices or clusters that it names")
             ->type_name("FILE.json");
-    if (what.kind == ValidationKind::train)
+    if (what.kind == ValidationKind::train || what.kind == ValidationKind::serving)
         sub->add_option("-c,--cluster", options.cluster,
                         "the machine of rows that name its accelerator (default: the usual one of each row's device)")
             ->type_name("NAME|FILE.json");

@@ -1,9 +1,9 @@
 #include "core/error.hpp"
-#include "core/spec/device_name.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
 #include "cost_models/block_price.hpp"
 #include "cost_models/token_dispatch.hpp"
+#include "planner/validation/own_machine.hpp"
 #include "planner/validation/row_adapters.hpp"
 #include "planner/validation/row_framework.hpp"
 #include "planner/validation/row_release.hpp"
@@ -236,11 +236,7 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow 
 }
 
 std::optional<ClusterSpec> CaseBuilder::usual_machine(std::string_view device) const {
-    if (own_machine_) {
-        AcceleratorProfile const& own = own_machine_->accelerator;
-        AcceleratorProfile const* const known = known_accelerator(device);
-        if (is_named(own, device_name(device)) || (known != nullptr && known->name == own.name)) return own_machine_;
-    }
+    if (own_machine_ && has_device(*own_machine_, device)) return own_machine_;
     return cluster_for_device(device);
 }
 

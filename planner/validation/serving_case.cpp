@@ -275,7 +275,7 @@ EngineProfile without_server(EngineProfile engine) {
     return engine;
 }
 
-ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
+ServedCase served_case(ServingRow const& row, EngineProfile const* engine, ClusterSpec const* machine) {
     if (!row.algorithm.empty())
         throw RowSkip("steps of reinforcement learning: 'sextant rl --measured FILE.csv' predicts these");
     ServedCase out;
@@ -286,7 +286,7 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
     if (!model) throw RowSkip(fmt::format("no preset for model '{}'", row.model.substr(0, 60)));
     out.what.model = *std::move(model);
     apply_load(row, out);
-    out.what.cluster = measured_cluster(row, out.assumptions);
+    out.what.cluster = measured_cluster(row, machine, out.assumptions);
     // Engines on these run PyTorch's extension instead of kernels of their own, several times slower than on others.
     if (out.what.cluster.accelerator.generation == "xe-hpc")
         throw RowSkip(fmt::format("no profile for engine '{}' on Intel GPUs", row.engine.substr(0, 40)));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/measurements/row_cells.hpp"
+#include "core/spec/cluster_spec.hpp"
 #include "cost_models/serving/steady_state.hpp"
 #include "planner/validation/server_setup.hpp"
 #include "planner/validation/serving_row.hpp"
@@ -48,9 +49,9 @@ struct ServedCase {
     std::string key;  ///< cases of the same key have the same `what`
 };
 
-/// `engine` replaces the one of the row, if not null.
+/// `engine` replaces the one of the row, if not null; `machine` is that of rows which name its accelerator, if not null.
 /// @throws RowSkip for a model, device or engine without a profile, and where the row does not state enough.
-ServedCase served_case(ServingRow const& row, EngineProfile const* engine);
+ServedCase served_case(ServingRow const& row, EngineProfile const* engine, ClusterSpec const* machine = nullptr);
 
 /// The engine without what a server adds, as measurements of one batch see it.
 EngineProfile without_server(EngineProfile engine);

@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "core/words.hpp"
 #include "planner/serving/usual_formats.hpp"
+#include "planner/validation/own_machine.hpp"
 #include "planner/validation/serving_model.hpp"
 
 #include <fmt/format.h>
@@ -108,10 +109,11 @@ EngineProfile measured_engine(ServingRow const& row, std::vector<std::string>& a
     return known->name == "vllm" && (before || of_2024) ? find_engine("vllm-v0", "engine") : *known;
 }
 
-ClusterSpec measured_cluster(ServingRow const& row, std::vector<std::string>& assumptions) {
+ClusterSpec measured_cluster(ServingRow const& row, ClusterSpec const* own, std::vector<std::string>& assumptions) {
     std::string gpu = row.gpu;
     if (gpu.empty() && row.notes_have("figure caption: a100")) gpu = "A100";
     if (gpu.empty()) throw RowSkip("gpu is not stated");
+    if (own != nullptr && has_device(*own, gpu)) return *own;
     if (has(lower_case(gpu), "pcap")) throw RowSkip("the device's power is capped");
     // Source: arXiv:2411.00136 table 2, the machines of that suite.
     if (row.source_id.starts_with("argonne") && has(gpu, "A100")) {

@@ -19,7 +19,8 @@ EngineProfile measured_engine(ServingRow const& row, std::vector<std::string>& a
 /// Whether any profile may stand for the row's engine, also where none is named: @throws RowSkip if not.
 void check_engine(ServingRow const& row);
 
-ClusterSpec measured_cluster(ServingRow const& row, std::vector<std::string>& assumptions);
+/// @param own the machine of rows that name its accelerator; null: the usual one of each row's device.
+ClusterSpec measured_cluster(ServingRow const& row, ClusterSpec const* own, std::vector<std::string>& assumptions);
 
 /// The format of the weights, one of `gemm_formats`, and how they are stored.
 UsualWeights measured_weights(ServingRow const& row, AcceleratorProfile const& device, EngineProfile const& engine,

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "planner/serving/serving_support.hpp"
 
 #include <fmt/format.h>
@@ -42,8 +43,9 @@ std::vector<RowGroup> groups_of(ServedCase const& c) {
 
 }  // namespace
 
-ServingPredictor::ServingPredictor(std::string const& profile) {
+ServingPredictor::ServingPredictor(std::string const& profile, std::string const& machine) {
     if (!profile.empty()) profile_ = find_engine(profile, "--profile");
+    if (!machine.empty()) machine_ = find_cluster(machine, "--cluster");
 }
 
 std::shared_ptr<IterationModel const> ServingPredictor::model_of(ServedCase const& c) {
@@ -72,7 +74,7 @@ ScoredRow ServingPredictor::predict(RowCells const& cells) {
     RowPrediction& p = out.prediction;
     try {
         ServingRow const row = serving_row(cells);
-        ServedCase c = served_case(row, profile_ ? &*profile_ : nullptr);
+        ServedCase c = served_case(row, profile_ ? &*profile_ : nullptr, machine_ ? &*machine_ : nullptr);
         ServedPrediction const predicted = predict(row, c);
         p.assumptions = c.assumptions;
         bool const is_above = predicted.saturated && c.load == ServedLoad::open_loop;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "core/csv.hpp"
+#include "core/spec/cluster_spec.hpp"
+#include "core/spec/engine_profile.hpp"
 #include "planner/validation/score.hpp"
 #include "planner/validation/serving_case.hpp"
 
@@ -16,7 +18,8 @@ namespace sextant {
 class ServingPredictor {
 public:
     /// `profile`: an engine by name or file that replaces the one of every row; empty: by the row's engine.
-    explicit ServingPredictor(std::string const& profile = "");
+    /// `machine`: that of rows which name its accelerator, a cluster by name or file; empty: the usual ones.
+    explicit ServingPredictor(std::string const& profile = "", std::string const& machine = "");
 
     /// In the order of the rows. @throws InputError when columns are missing.
     std::vector<ScoredRow> predict(CsvTable const& table);
@@ -28,6 +31,7 @@ private:
     std::shared_ptr<IterationModel const> model_of(ServedCase const& c);
 
     std::optional<EngineProfile> profile_;
+    std::optional<ClusterSpec> machine_;
     std::map<std::string, std::shared_ptr<IterationModel const>> models_;
 };
 

@@ -37,7 +37,7 @@ TablePredictor table_predictor(ValidationKind kind, std::string const& profile, 
                 return predictor->predict(table);
             };
         case ValidationKind::serving:
-            return [predictor = std::make_shared<ServingPredictor>(profile)](CsvTable const& table) {
+            return [predictor = std::make_shared<ServingPredictor>(profile, machine)](CsvTable const& table) {
                 return predictor->predict(table);
             };
     }

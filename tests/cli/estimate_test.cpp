@@ -55,17 +55,17 @@ TEST_CASE("--document-tokens: reports name the documents, and a step takes less"
 }
 
 TEST_CASE("--expert-imbalance: every rank waits for the busiest, FLOPs stay, and reports say so") {
-    Arguments const question{"-m",          "qwen3-30b-a3b", "-c",   "h100-sxm", "-n",     "16", "--ep",           "8",
-                             "--seq",       "4096",          "--dp", "16",       "--zero", "1",  "--global-batch", "64",
-                             "--recompute", "full"};
+    Arguments const question{"-m",    "qwen3-30b-a3b", "-c",   "h100-sxm", "-n",     "16", "--ep",           "8",
+                             "--seq", "4096",          "--dp", "16",       "--zero", "1",  "--global-batch", "64"};
     Arguments const uneven = question + Arguments{"--expert-imbalance", "2"};
     Json const with = answer(Arguments{"estimate"} + uneven);
     Json const without = answer(Arguments{"estimate"} + question);
     CHECK(with.at("plan").at("expert_imbalance") == 2);
     CHECK_FALSE(without.at("plan").contains("expert_imbalance"));
-    CHECK(with.at("iteration_time_s").get<double>() > 1.1 * without.at("iteration_time_s").get<double>());
+    CHECK(with.at("iteration_time_s").get<double>() > 1.05 * without.at("iteration_time_s").get<double>());
     CHECK(with.at("iteration_time_s").get<double>() < 2 * without.at("iteration_time_s").get<double>());
-    CHECK(with.at("memory").at("peak_bytes").get<double>() > without.at("memory").at("peak_bytes").get<double>());
+    CHECK(with.at("memory").at("activations_bytes").get<double>() >
+          1.2 * without.at("memory").at("activations_bytes").get<double>());
     CHECK(with.at("hardware_tflops_per_gpu").get<double>() * with.at("iteration_time_s").get<double>() ==
           Approx(without.at("hardware_tflops_per_gpu").get<double>() * without.at("iteration_time_s").get<double>()));
     CHECK_THAT(with.at("assumptions").dump(), contains("the busiest of 8 ranks has 2 times the mean"));

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/validation/served_loop.hpp"
 #include "planner/validation/serving_model.hpp"
@@ -433,4 +434,18 @@ TEST_CASE("the excerpt of published serving runs is predicted within its bars") 
     CHECK(overall.served[1].median_ape_pct < 17);
     CHECK(overall.served[2].median_ape_pct < 15);
     CHECK(overall.time.n == overall.served[2].n);
+}
+
+TEST_CASE("rows that name the accelerator of a machine of one's own are of that machine, others of their own") {
+    ClusterSpec own = find_cluster("h100-sxm", "test");
+    own.name = "my-machine";
+    own.accelerator.name = "acme-x1";
+    auto const machine = [&](char const* gpu) {
+        auto const table = table_of({with(usual_cells, {{"gpu", gpu}})});
+        return served_case(serving_row(RowCells(table, table.records.front())), nullptr, &own).what.cluster.name;
+    };
+    CHECK(machine("acme-x1") == "my-machine");
+    CHECK(machine("A100-SXM4-80GB") != "my-machine");
+    auto const without = table_of({with(usual_cells, {{"gpu", "acme-x1"}})});
+    CHECK_THROWS_AS(served_case(serving_row(RowCells(without, without.records.front())), nullptr), RowSkip);
 }

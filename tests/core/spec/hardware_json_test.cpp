@@ -289,7 +289,7 @@ TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges an
     refused("\"tp_overlap\": 0", "\"tp_overlap\": 10", "between 0 and 1");
     for (char const* scale : {"0", "1e-320"})
         refused("\"grouped_gemm_scale\": {\"value\": 1", fmt::format("\"grouped_gemm_scale\": {{\"value\": {}", scale),
-                "a scale is");
+                "it must lie between 0.001 and 2");
     refused("\"early_stop\": {\"value\": ", "\"early_stop\": {\"value\": 0.5", "early_stop: is 0.5");
     refused("\"casts_weights\": {\"value\": ", "\"casts_weights\": {\"value\": 0.5", "casts_weights: is 0.5");
     refused("\"low\": 0.", "\"low\": 1.", "time_interval: is no interval around 1");
