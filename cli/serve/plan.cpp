@@ -15,7 +15,6 @@
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "planner/price_words.hpp"
-#include "planner/serving/serving_support.hpp"
 #include "planner/serving/usual_formats.hpp"
 #include "simulator/serving/request_trace.hpp"
 
@@ -216,41 +215,6 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     return q;
 }
 
-std::vector<std::string> assumptions_of(ServePlanReport const& report, std::vector<std::string> const& notes) {
-    ServeQuestion const& q = report.question;
-    ServingPlan plan;
-    plan.weights = q.weights.empty() ? q.machines.front().weights.weights : q.weights.front();
-    plan.cache = q.caches.front();
-    std::vector<std::string> out = serving_assumptions({.model = q.model,
-                                                        .cluster = q.machines.front().cluster,
-                                                        .plan = plan,
-                                                        .engine = q.engine,
-                                                        .format_notes = notes});
-    for (CacheFormat const cache : q.caches)
-        if (std::string words = missing_cache(q.engine, cache); cache != plan.cache && !words.empty())
-            out.push_back(std::move(words));
-    std::string stored;
-    auto const add = [&](std::string_view part, std::string_view format) {
-        stored += fmt::format("{}{} {}", stored.empty() ? "" : ", ", part, format);
-    };
-    if (q.weights.empty() && q.machines.front().weights.from == FormatOrigin::checkpoint)
-        add("weights", q.machines.front().weights.weights);
-    if (q.caches_origin == FormatOrigin::checkpoint) add("cache", name_of(q.caches.front()));
-    if (!stored.empty())
-        out.insert(out.begin(), stored + ", as the checkpoint is (--weights and --kv-cache allow others)");
-    if (q.apart)
-        out.emplace_back(
-            "replicas for prompts lie beside each other and before those that decode; caches share the links with each "
-            "other only");
-    else
-        out.emplace_back("prompts and answers are served by the same replicas (--disaggregated tries others)");
-    out.emplace_back(q.most_error
-                         ? "errors of formats are of generated values under the usual scaling (sextant serve quality)"
-                         : "what a format costs in accuracy is not weighed (--max-error, sextant serve quality)");
-    if (std::string missing = missing_prices(report); !missing.empty()) out.push_back(std::move(missing));
-    return out;
-}
-
 int run(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     ServePlanReport report;
@@ -265,11 +229,7 @@ int run(Options const& o, CommandContext& context) {
     q.stop = &interrupt.flag();
     q.progress = progress_lines(context, o.progress ? Progress::always : Progress::on_terminals);
     report.answer = plan_serving(q);
-    report.assumptions = assumptions_of(report, notes);
-    if (!report.answer.ranked.empty())
-        for (std::string& term : support_of(q, report.answer.ranked.front()).terms)
-            if (std::find(report.assumptions.begin(), report.assumptions.end(), term) == report.assumptions.end())
-                report.assumptions.push_back(std::move(term));
+    report.assumptions = plan_assumptions(report, notes);
     switch (format) {
         case Format::json: deliver(o.output, context, serve_plan_json(report)); break;
         case Format::text: deliver(o.output, context, serve_plan_text(report)); break;

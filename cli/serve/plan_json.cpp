@@ -45,6 +45,15 @@ Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
                              {"ttft_kept_s", c.trial->ttft_kept.base()},
                              {"tpot_kept_s", c.trial->tpot_kept.base()},
                              {"output_tokens_per_s", c.trial->output_tokens_per_s}};
+    out["confirmation"] = nullptr;
+    if (auto const& confirmed = c.confirmed)
+        out["confirmation"] = {{"simulations", confirmed->simulations},
+                               {"longest_requests", confirmed->longest},
+                               {"least_kept_share", confirmed->least_kept},
+                               {"ttft_kept_s", {confirmed->ttft_shortest.base(), confirmed->ttft_longest.base()}},
+                               {"tpot_kept_s", {confirmed->tpot_shortest.base(), confirmed->tpot_longest.base()}},
+                               {"unsteady", confirmed->is_unsteady(report.question.ttft, report.question.tpot)},
+                               {"added_gpus", confirmed->added}};
     return out;
 }
 

@@ -75,6 +75,7 @@ void add_answer(Page& page, ServePlanReport const& r) {
     page.verdict =
         fmt::format("{}{} on {}: the objectives are kept with {}.", for_prompts, counted(best.replicas, "replica"),
                     plan_words(r, best.machine, best.plan), counted(gpus, "GPU"));
+    if (std::string const confirmed = confirmed_words(r); !confirmed.empty()) page.verdict += " " + confirmed;
     if (std::string const tight = tight_words(r); !tight.empty()) {
         page.tone = Tone::warning;
         page.verdict += " " + tight;

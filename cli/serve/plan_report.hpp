@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sextant::cli {
 
@@ -50,8 +51,15 @@ std::string missing_prices(ServePlanReport const& report);
 /// A line for each machine of which nothing is listed: why.
 std::vector<std::string> unlisted_machines(ServePlanReport const& report);
 
-/// What the first misses at the upper end of its 80 % interval; empty where it keeps the objectives there, too.
+/// What the first misses at the upper end of its 80 % interval, or may by how far its simulations differ; empty where
+/// neither holds.
 std::string tight_words(ServePlanReport const& report);
+
+/// What simulations with other seeds said of the first, a sentence; empty without one, and of recorded requests.
+std::string confirmed_words(ServePlanReport const& report);
+
+/// What the answer stands on, a line each. @param notes on formats and prices
+std::vector<std::string> plan_assumptions(ServePlanReport const& report, std::vector<std::string> const& notes);
 
 /// How many configurations there were and what became of them, a phrase each.
 std::vector<std::string> search_counts(ServeAnswer const& answer);

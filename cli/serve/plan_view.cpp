@@ -177,10 +177,33 @@ std::string tight_words(ServePlanReport const& report) {
         out += fmt::format("{}{} of {:g} % of the requests is up to {} there, {:.2f} times {}", out.empty() ? "" : "; ",
                            name, 100 * q.share, latency_text(interval.high * kept), interval.high, latency_text(kept));
     };
-    add("TTFT", first.trial->ttft_kept, support.first_token, q.ttft);
-    add("TPOT", first.trial->tpot_kept, support.interval, q.tpot);
-    if (out.empty()) return out;
-    return "The first is tight: it misses the objectives at the upper end of its 80 % interval (" + out + ").";
+    auto const& confirmed = first.confirmed;
+    add("TTFT", confirmed ? confirmed->ttft_longest : first.trial->ttft_kept, support.first_token, q.ttft);
+    add("TPOT", confirmed ? confirmed->tpot_longest : first.trial->tpot_kept, support.interval, q.tpot);
+    if (!out.empty())
+        out = "The first is tight: it misses the objectives at the upper end of its 80 % interval (" + out + ").";
+    if (!confirmed || !confirmed->is_unsteady(q.ttft, q.tpot)) return out;
+    return fmt::format(
+        "{}{} simulations differ (TTFT of {:g} % of the requests {} to {}, TPOT {} to {}): it is near its capacity, "
+        "and "
+        "longer runs may miss.",
+        out, out.empty() ? "The first is tight: its" : " Its", 100 * q.share, latency_text(confirmed->ttft_shortest),
+        latency_text(confirmed->ttft_longest), latency_text(confirmed->tpot_shortest),
+        latency_text(confirmed->tpot_longest));
+}
+
+std::string confirmed_words(ServePlanReport const& report) {
+    if (!report.answer.found() || !report.question.trace.empty()) return {};
+    auto const& confirmed = report.answer.ranked.front().confirmed;
+    if (!confirmed) return "The first was simulated with one seed: others were not reached.";
+    std::string out = fmt::format(
+        "The first keeps the objectives in {} simulations with a seed each, of up to {} requests ({:.1f} % "
+        "of the requests or more)",
+        confirmed->simulations, confirmed->longest, 100 * confirmed->least_kept);
+    if (confirmed->added > 0)
+        out += fmt::format("; with {} {} fewer one of them does, and another misses", confirmed->added,
+                           confirmed->added == 1 ? "GPU" : "GPUs");
+    return out + ".";
 }
 
 Table serve_plan_table(ServePlanReport const& report) {
@@ -260,7 +283,8 @@ std::string serve_plan_text(ServePlanReport const& report) {
         out += wrapped(fmt::format("80 % of measured runs of the first: {}",
                                    serving_interval_text(support_of(q, a.ranked.front()))),
                        "    ");
-    if (std::string const tight = tight_words(report); !tight.empty()) out += wrapped(tight, "    ");
+    for (std::string const& words : {confirmed_words(report), tight_words(report)})
+        if (!words.empty()) out += wrapped(words, "    ");
     if (std::any_of(a.ranked.begin(), a.ranked.end(), [](ServeCandidate const& c) { return c.prompts.has_value(); }))
         out += wrapped("A + B: replicas that process prompts only, and those that decode", "    ");
     for (std::string const& line : unlisted_machines(report))
@@ -297,7 +321,8 @@ std::string serve_plan_markdown(ServePlanReport const& report) {
     ServeAnswer const& a = report.answer;
     std::string out = a.found() ? "" : why_not(report);
     if (!a.ranked.empty()) out += (out.empty() ? "" : "\n") + serve_plan_table(report).markdown();
-    if (std::string const tight = tight_words(report); !tight.empty()) out += "\n" + tight + "\n";
+    for (std::string const& words : {confirmed_words(report), tight_words(report)})
+        if (!words.empty()) out += "\n" + words + "\n";
     for (std::string const& line : unlisted_machines(report))
         out += "\n" + line + "\n";
     if (a.interrupted && a.found()) out += "\nInterrupted: cheaper deployments may exist.\n";

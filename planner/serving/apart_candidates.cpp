@@ -106,8 +106,15 @@ bool judge_decodes(ServeQuestion const& q, ServeCandidate& c, std::optional<Reme
     return true;
 }
 
+/// Of candidates that are cut alike.
+enum class Variants {
+    best,   ///< the best is enough
+    chunks  ///< the best with each number of tokens of an iteration: which of them does is for the simulation to say
+};
+
 /// The best few of a machine, each cut in its own way.
-std::vector<ServeCandidate> best_of(ServeQuestion const& q, std::vector<ServeCandidate> all, SideJudge const& judge) {
+std::vector<ServeCandidate> best_of(ServeQuestion const& q, std::vector<ServeCandidate> all, Variants variants,
+                                    SideJudge const& judge) {
     std::vector<char> open(all.size(), 0);
     std::vector<std::size_t> const runs = alike_runs(all);
     parallel_for(static_cast<std::int64_t>(runs.size()) - 1, q.threads, [&](std::int64_t i) {
@@ -124,9 +131,19 @@ std::vector<ServeCandidate> best_of(ServeQuestion const& q, std::vector<ServeCan
     };
     std::stable_sort(out.begin(), out.end(), [&](auto const& a, auto const& b) { return key(a) < key(b); });
     std::vector<ServeCandidate> best;
-    for (ServeCandidate& c : out)
-        if (best.size() < paired && std::none_of(best.begin(), best.end(), [&](auto const& b) { return alike(b, c); }))
-            best.push_back(std::move(c));
+    std::size_t splits = 0;
+    for (ServeCandidate& c : out) {
+        bool known = false;
+        bool the_same = false;
+        for (ServeCandidate const& b : best) {
+            bool const is_alike = alike(b, c);
+            known = known || is_alike;
+            the_same = the_same || (is_alike && b.plan.max_batched_tokens == c.plan.max_batched_tokens);
+        }
+        if (known ? variants == Variants::best || the_same : splits == paired) continue;
+        if (!known) ++splits;
+        best.push_back(std::move(c));
+    }
     return best;
 }
 
@@ -189,10 +206,10 @@ std::vector<ServeCandidate> apart_candidates(ServeQuestion const& q) {
             return plan.max_batch == limits[std::min<std::size_t>(1, limits.size() - 1)];
         };
         std::vector<ServeCandidate> const senders = best_of(
-            alone, side_of(alone, m, any_batch),
+            alone, side_of(alone, m, any_batch), Variants::chunks,
             [&](ServeCandidate& c, std::optional<RememberedCosts>& costs) { return judge_prompts(alone, c, costs); });
         std::vector<ServeCandidate> const receivers = best_of(
-            q, side_of(decodes, m, takes_caches),
+            q, side_of(decodes, m, takes_caches), Variants::best,
             [&](ServeCandidate& c, std::optional<RememberedCosts>& costs) { return judge_decodes(q, c, costs); });
         for (ServeCandidate const& sender : senders)
             for (ServeCandidate const& receiver : receivers) {

@@ -16,7 +16,8 @@ namespace sextant {
 /// least within the TPOT. A replica that decodes D sequences of a mean context, and nothing else, takes a step of T(D)
 /// and serves D / (steps T(D)) requests a second; D is the largest that keeps the TPOT and that the cache holds. Their
 /// least number has D at all times; the likely one m on average, m + sqrt(m) = D: the numbers at random lie one
-/// deviation below (assumed). The three best of either side are paired, where the caches of the ones are those of the
+/// deviation below (assumed). The three best of either side are paired, those
+/// for prompts with each chunk of the question, where the caches of the ones are those of the
 /// others (`handover_fault`). Pipelines that the engine does not take
 /// (`pipeline_fault`) are left out unless stages are named.
 std::vector<ServeCandidate> apart_candidates(ServeQuestion const& question);

@@ -40,14 +40,8 @@ public:
         at.prompts->replicas = for_prompts;
         return has_room_for(q_, c_, replicas, for_prompts) && cost_of(q_, at, replicas) < most_;
     }
-    /// Replicas that decode were short of places or cache, or took too long for a token.
-    [[nodiscard]] bool wants_decodes() const {
-        bool const full = last_.peaks.short_of_cache || last_.peaks.batch >= c_.plan.max_batch;
-        return full || (q_.tpot > Seconds{} && last_.tpot_kept > q_.tpot);
-    }
-    [[nodiscard]] bool wants_prompts() const {
-        return last_.overloaded || (q_.ttft > Seconds{} && last_.ttft_kept > q_.ttft) || !wants_decodes();
-    }
+    [[nodiscard]] bool wants_decodes() const { return lacks_decodes(q_, c_, last_); }
+    [[nodiscard]] bool wants_prompts() const { return lacks_prompts(q_, c_, last_); }
 
 private:
     ServeQuestion const& q_;
@@ -74,6 +68,15 @@ bool has_room_for(ServeQuestion const& q, ServeCandidate const& c, std::int64_t 
     std::int64_t const all = replicas * c.plan.accelerators() + for_prompts * c.prompts->plan.accelerators();
     ClusterSpec const& cluster = q.machines[c.machine].cluster;
     return all <= q.most_accelerators && (cluster.scale_out || all <= cluster.domain_size);
+}
+
+bool lacks_decodes(ServeQuestion const& q, ServeCandidate const& c, ServeTrial const& trial) {
+    bool const full = trial.peaks.short_of_cache || trial.peaks.batch >= c.plan.max_batch;
+    return full || (q.tpot > Seconds{} && trial.tpot_kept > q.tpot);
+}
+
+bool lacks_prompts(ServeQuestion const& q, ServeCandidate const& c, ServeTrial const& trial) {
+    return trial.overloaded || (q.ttft > Seconds{} && trial.ttft_kept > q.ttft) || !lacks_decodes(q, c, trial);
 }
 
 void settle_apart(ServeQuestion const& q, ServeCandidate& c, double most) {

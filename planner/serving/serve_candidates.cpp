@@ -188,12 +188,13 @@ std::int64_t longest_recorded(ServeQuestion const& q) {
 }
 
 bool alike(ServeCandidate const& a, ServeCandidate const& b) {
-    if (a.prompts.has_value() != b.prompts.has_value() || (a.prompts && a.prompts->plan != b.prompts->plan))
-        return false;
-    ServingPlan with_limits = a.plan;
-    with_limits.max_batch = b.plan.max_batch;
-    with_limits.max_batched_tokens = b.plan.max_batched_tokens;
-    return a.machine == b.machine && with_limits == b.plan;
+    auto const same_but_limits = [](ServingPlan of_a, ServingPlan const& of_b) {
+        of_a.max_batch = of_b.max_batch;
+        of_a.max_batched_tokens = of_b.max_batched_tokens;
+        return of_a == of_b;
+    };
+    if (a.machine != b.machine || a.prompts.has_value() != b.prompts.has_value()) return false;
+    return same_but_limits(a.plan, b.plan) && (!a.prompts || same_but_limits(a.prompts->plan, b.prompts->plan));
 }
 
 std::vector<std::size_t> alike_runs(std::vector<ServeCandidate> const& all) {

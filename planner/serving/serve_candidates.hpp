@@ -27,7 +27,7 @@ std::string format_fault(ServeQuestion const& question, ServeCandidate const& ca
 /// Tokens of the longest request of a trace, prompt and answer; 0 without one.
 std::int64_t longest_recorded(ServeQuestion const& question);
 
-/// Whether two deployments differ in the limits of a batch at most (of the replicas that decode).
+/// Whether two deployments differ in the limits of a batch at most, those of replicas for prompts among them.
 bool alike(ServeCandidate const& a, ServeCandidate const& b);
 /// Where runs of candidates that are alike begin, and the end of the last.
 std::vector<std::size_t> alike_runs(std::vector<ServeCandidate> const& all);

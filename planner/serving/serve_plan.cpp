@@ -7,13 +7,15 @@
 #include "planner/serving/apart_trials.hpp"
 #include "planner/serving/serve_bounds.hpp"
 #include "planner/serving/serve_candidates.hpp"
+#include "planner/serving/serve_confirm.hpp"
+#include "planner/serving/serve_ranking.hpp"
 #include "planner/serving/serve_trials.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -236,56 +238,10 @@ void simulate_in_order(ServeQuestion const& q, std::vector<ServeCandidate>& open
         if (is_stopped(q)) break;
         ++answer.simulated;
         ++machine.simulated;
+        if (c.trial && cost_of(q, c, c.replicas) < best) confirm(q, c, most);  // what is pruned depends on it
         machine.kept = machine.kept || c.trial.has_value();
         if (c.trial) best = std::min(best, cost_of(q, c, c.replicas));
     }
-}
-
-/// Whether a candidate does the same as one above it, or nothing but the same bound is known of both: one is enough.
-bool repeats(std::vector<ServeCandidate> const& ranked, ServeCandidate const& c) {
-    return std::any_of(ranked.begin(), ranked.end(), [&](auto const& above) {
-        if (!alike(above, c)) return false;
-        if (above.trial && c.trial)
-            return above.replicas == c.replicas && above.accelerators(0) == c.accelerators(0) &&
-                   above.trial->ttft_p99 == c.trial->ttft_p99 && above.trial->tpot_p50 == c.trial->tpot_p50 &&
-                   above.trial->tpot_p99 == c.trial->tpot_p99;
-        return !above.peaks && !c.peaks && above.least_replicas == c.least_replicas;
-    });
-}
-
-/// Makes room at the end for the first of each machine that is not among the first.
-void keep_each_machine(ServeQuestion const& q, std::vector<ServeCandidate>& ranked) {
-    auto const shown = static_cast<std::size_t>(q.shown);
-    std::vector<int> listed(q.machines.size(), 0);
-    for (std::size_t i = 0; i < std::min(shown, ranked.size()); ++i)
-        ++listed[ranked[i].machine];
-    std::vector<ServeCandidate> others;
-    for (std::size_t i = shown; i < ranked.size(); ++i)
-        if (listed[ranked[i].machine]++ == 0) others.push_back(ranked[i]);
-    if (ranked.size() > shown) ranked.resize(shown);
-    for (ServeCandidate& other : others) {
-        auto const last = std::find_if(ranked.rbegin(), ranked.rend(), [&](ServeCandidate const& c) {
-            return std::count_if(ranked.begin(), ranked.end(),
-                                 [&](ServeCandidate const& same) { return same.machine == c.machine; }) > 1;
-        });
-        if (last == ranked.rend()) return;  // fewer are shown than there are machines
-        ranked.erase(std::next(last).base());
-        ranked.push_back(std::move(other));
-    }
-}
-
-/// The simulated ones first.
-void rank(ServeQuestion const& q, std::vector<ServeCandidate> open, ServeAnswer& answer) {
-    std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
-        auto const key = [&](ServeCandidate const& c) {
-            return std::tuple(!c.trial.has_value(), cost_of(q, c, c.trial ? c.replicas : c.least_replicas),
-                              c.trial ? c.trial->tpot_p50.base() : c.at_bound.tpot.base());
-        };
-        return key(a) < key(b);
-    });
-    for (ServeCandidate& c : open)
-        if (!repeats(answer.ranked, c)) answer.ranked.push_back(std::move(c));
-    keep_each_machine(q, answer.ranked);
 }
 
 }  // namespace
@@ -333,8 +289,9 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
     ServeAnswer answer;
     std::vector<ServeCandidate> open = open_candidates(q, answer);
     simulate_in_order(q, open, answer);
+    for (std::size_t const i : confirmed_ranking(q, open))
+        answer.ranked.push_back(std::move(open[i]));
     answer.interrupted = is_stopped(q);
-    rank(q, std::move(open), answer);
     return answer;
 }
 

@@ -81,12 +81,28 @@ struct ServeQuestion {
 /// What a simulation of a candidate showed.
 struct ServeTrial {
     std::int64_t replicas = 0;
+    std::int64_t requests = 0;
     double kept = 0;  ///< share of the requests within the objectives
     bool overloaded = false;
     Seconds ttft_p50, ttft_p99, tpot_p50, tpot_p99;
     Seconds ttft_kept, tpot_kept;  ///< that the share asked for keeps, each by itself
     double output_tokens_per_s = 0;
     ReplicaPeaks peaks{};
+};
+
+/// Simulations of one deployment that differ in what was drawn: arrivals and lengths of other seeds.
+struct Confirmation {
+    int simulations = 0;                  ///< all of which keep the objectives
+    std::int64_t longest = 0;             ///< requests of the longest
+    double least_kept = 1;                ///< the smallest share of the requests within the objectives
+    Seconds ttft_shortest, ttft_longest;  ///< `ServeTrial::ttft_kept` over all of them
+    Seconds tpot_shortest, tpot_longest;
+    std::int64_t added = 0;  ///< accelerators beyond those that one simulation asked for
+    /// Whether the simulations differ by so much that once more the factor between them would miss an objective.
+    [[nodiscard]] bool is_unsteady(Seconds ttft, Seconds tpot) const {
+        return (ttft > Seconds{} && ttft_longest * (ttft_longest / ttft_shortest) > ttft) ||
+               (tpot > Seconds{} && tpot_longest * (tpot_longest / tpot_shortest) > tpot);
+    }
 };
 
 /// Replicas that process prompts only, of a deployment whose others decode.
@@ -112,6 +128,8 @@ struct ServeCandidate {
     std::int64_t least_replicas = 0;
     std::int64_t replicas = 0;  ///< that keep the objectives in the simulation; 0: not simulated
     std::optional<ServeTrial> trial{};
+    /// Of these replicas; nothing: recorded requests, one that is not shown, or an interrupt.
+    std::optional<Confirmation> confirmed{};
     std::optional<ServeTrial> missed{};  ///< the last simulation of a candidate that never kept them
     /// Over all of its simulations; nothing before the first.
     std::optional<ReplicaPeaks> peaks{};
@@ -176,8 +194,9 @@ void replay(ServeQuestion& question, std::vector<ServingRequest> trace);
 /// (`simulate_serving`), with more replicas until the share is kept or with fewer while it is; not those that cost more
 /// than a tenth above the best by their least replicas (of each machine one that keeps the objectives nevertheless,
 /// where one of the first three does), nor those that differ from a simulated one only in limits of the batch that it
-/// never met. With `apart` pairs of replicas for prompts and replicas that decode (`apart_candidates`) are among them.
-/// Cost: dollars an hour, or accelerators when a price is missing.
+/// never met. What would be the best, and what is shown in the end, is simulated with other seeds as well, and has more
+/// replicas where these miss (`confirm`). With `apart` pairs of replicas for prompts and replicas that decode
+/// (`apart_candidates`) are among them. Cost: dollars an hour, or accelerators when a price is missing.
 ServeAnswer plan_serving(ServeQuestion const& question);
 
 }  // namespace sextant

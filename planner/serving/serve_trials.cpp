@@ -119,6 +119,7 @@ ServeTrial simulate_candidate(ServeQuestion const& q, ServeCandidate& c, Candida
     ServingOutcome const o = simulate_serving(setup, service, *source, hooks);
     ServeTrial trial;
     trial.replicas = replicas;
+    trial.requests = source->count();
     trial.peaks = {.batch = o.most_batch, .tokens = o.most_batched_tokens, .short_of_cache = o.short_of_cache};
     note_peaks(c, trial.peaks);
     trial.overloaded = o.state == SteadyState::overloaded;

@@ -306,6 +306,31 @@ TEST_CASE("serve plan: limits of the batch that are given are those that are tri
     check_refused(plan + Arguments{"--max-batched-tokens", "-8"}, "--max-batched-tokens: -8");
 }
 
+TEST_CASE("serve plan: replicas for prompts that an engine does not start, or that have no use, are said", "[serve]") {
+    Arguments const plan{
+        "serve",      "plan", "-m",     "llama-3.1-8b", "-c",   "h100-sxm", "--disaggregated",      "--rate", "20",
+        "--requests", "500",  "--ttft", "1s",           "--tp", "1,2",      "--max-batched-tokens", "2048"};
+    auto const assumptions = [&](Arguments const& more) { return report(plan + more).at("assumptions").dump(); };
+    std::string const fault = "vLLM's connector takes no caches of pipeline stages";
+    CHECK_THAT(assumptions({"--tpot", "8ms", "--pp", "2"}), contains(fault));
+    CHECK_THAT(assumptions({"--tpot", "8ms", "--pp", "1"}), !contains(fault));
+    CHECK_THAT(assumptions({"--output-tokens", "1"}), contains("answers of one token"));
+    CHECK_THAT(assumptions({"--output-tokens", "2", "--pp", "1"}), !contains("answers of one token"));
+}
+
+TEST_CASE("serve plan: the report says with how many seeds the first was simulated, and what the worst kept",
+          "[serve]") {
+    Arguments const plan{"serve", "plan", "-m", "llama-3.1-8b", "-c",  "h100-sxm", "--rate", "20", "--tp",
+                         "1",     "--pp", "1",  "--requests",   "500", "--tpot",   "40ms"};
+    Json const first = report(plan).at("candidates").at(0);
+    Json const confirmed = first.at("confirmation");
+    CHECK(confirmed.at("simulations").get<int>() >= 3);
+    CHECK(confirmed.at("least_kept_share").get<double>() >= 0.99);
+    CHECK(confirmed.at("least_kept_share").get<double>() <= first.at("simulation").at("kept_share").get<double>());
+    CHECK(confirmed.at("tpot_kept_s").at(0).get<double>() <= confirmed.at("tpot_kept_s").at(1).get<double>());
+    CHECK_THAT(run_sextant(plan).out, contains("The first keeps the objectives in") && contains("a seed each"));
+}
+
 TEST_CASE("serve plan: what needs another option is refused without it", "[serve]") {
     Arguments const plan{"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm"};
     check_refused(plan + Arguments{"--rate", "2", "--variation", "3"}, "--variation", "--arrivals gamma");
