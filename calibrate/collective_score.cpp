@@ -235,8 +235,9 @@ std::vector<HeldOutRow> score_growth(MeasurementList const& rows, std::vector<Ne
 std::vector<HeldOutRow> score_rows(MeasurementList const& rows, std::vector<NetworkCalibration> const& known,
                                    FitOptions const& options) {
     constexpr std::uint64_t folds = 5;
+    // Other runs of the same are left out with it.
     auto const fold_of = [](CollectiveMeasurement const& row) {
-        return name_hash(fmt::format("{} {} {} {} {}", row.run, name_of(row.kind), row.group().ranks_per_domain,
+        return name_hash(fmt::format("{} {} {} {}", name_of(row.kind), row.group().ranks_per_domain,
                                      row.group().domains, row.bytes.base())) %
                folds;
     };
