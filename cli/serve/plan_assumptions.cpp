@@ -1,7 +1,6 @@
 #include "cli/serve/options.hpp"
 #include "cli/serve/plan_report.hpp"
 #include "planner/serving/apart_candidates.hpp"
-#include "planner/serving/serving_support.hpp"
 #include "planner/serving/usual_formats.hpp"
 
 #include <fmt/format.h>
