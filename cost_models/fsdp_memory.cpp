@@ -81,6 +81,13 @@ Bytes last_unit_buffers(StageLoad const& load, ParallelPlan const& plan, Framewo
     return std::max({at_last, at_layer, at_split});
 }
 
+Bytes gathered_reference(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (!shards_units(plan, framework) || (dense_shards(plan) <= 1 && !offloads_parameters(plan))) return {};
+    // A root without the ends has a norm alone.
+    double const root = ends_apart(framework) ? 0 : load.ends.total();
+    return unsharded_bytes(plan) * (plan.zero >= 3 ? root : load.parameters.total()) * B;
+}
+
 ChunkedHead chunked_head(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     double const summed = reduced_bytes(plan, framework) * load.head.total();
     return {.summed = summed * B, .reduced = (summed + unsharded_bytes(plan) * load.head.total()) * B};

@@ -24,6 +24,13 @@ GatheredLayers unit_buffers(StageLoad const& load, ParallelPlan const& plan, Fra
 Bytes last_unit_buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
                         double written_late);
 
+/// Of a frozen reference, which no backward pass frees, what its units leave gathered after a forward pass, beside its
+/// shards: the root under ZeRO 3, and all of it where weights are not sharded again after a forward pass (ZeRO 2 and
+/// 1). Source: PyTorch, `_post_forward_reshard` (fsdp/_runtime_utils.py: neither the root's parameters nor those of
+/// SHARD_GRAD_OP are freed) and `FSDPState._lazy_init` (fsdp/_fully_shard/_fsdp_state.py: the root is not resharded
+/// unless `reshard_after_forward` is given).
+Bytes gathered_reference(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
+
 /// Gradients of the output matrix under a loss in chunks: of all chunks together, and, with those beside them, of the
 /// last one as they are reduced.
 struct ChunkedHead {

@@ -127,7 +127,9 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     double const pe = load.parameters.expert;
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
     (offloads_parameters(plan) ? m.host : m.weights) += held_frozen(load, plan, framework);
-    (offloads_parameters(plan) ? m.host : m.reference) += reference_weights(load, plan, framework);
+    Bytes const reference = reference_weights(load, plan, framework);
+    (offloads_parameters(plan) ? m.host : m.reference) += reference;
+    if (reference > Bytes{}) m.reference += gathered_reference(load, plan, framework);
     double const multiplied = load.parameters.total() - load.ends.total();
     if (plan.narrow_copies == Switch::on)
         m.weights += load.narrow_copies * narrow_copy_bytes(plan.precision) * multiplied * B;

@@ -57,6 +57,19 @@ double expert_shards(ParallelPlan const& plan) {
 
 namespace {
 
+/// Whether the optimizer has a rank's weights as one vector, without rows and columns to factor a moment into: under
+/// DeepSpeed's ZeRO, the one that has buckets to reduce from and sends gradients to the host. Source: DeepSpeed,
+/// stage_1_and_2.py (`single_partition_of_fp32_groups`), stage3.py (`fp32_partitioned_groups_flat`).
+bool flattens_weights(FrameworkMemory const& framework, ParallelPlan const& plan) {
+    return plan.zero >= 1 && (framework.reduce_bucket_layers.value > 0 || framework.offloads_gradients.value > 0);
+}
+
+/// `optimizer_saving` of a plan: Adafactor's second moment is whole where it cannot be factored.
+double saving_of_plan(FrameworkMemory const& framework, ParallelPlan const& plan) {
+    bool const whole = plan.optimizer == Optimizer::adafactor && flattens_weights(framework, plan);
+    return whole ? 4 : optimizer_saving(plan.optimizer);
+}
+
 /// Before sharding and offload.
 StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& plan) {
     // In bf16 throughout, whatever a framework keeps for other optimizers.
@@ -67,10 +80,10 @@ StateBytes whole_state(FrameworkMemory const& framework, ParallelPlan const& pla
         return {.weights = weight, .gradients = gradient, .optimizer = 2 * 2};
     // In fp32 throughout: weights, gradients and AdamW's moments, and no other copy of the weights.
     if (working_bytes(plan.precision) > 2)
-        return {.weights = weight, .gradients = gradient, .optimizer = 8 - optimizer_saving(plan.optimizer)};
+        return {.weights = weight, .gradients = gradient, .optimizer = 8 - saving_of_plan(framework, plan)};
     bool const fp16 = plan.precision == Precision::fp16;
     double const master = (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) -
-                          optimizer_saving(plan.optimizer) - kept.remainder_saving(plan);
+                          saving_of_plan(framework, plan) - kept.remainder_saving(plan);
     return {.weights = weight, .gradients = gradient, .optimizer = std::max(0.0, master)};
 }
 

@@ -176,9 +176,9 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
             "way down");
     if (plan.optimizer == Optimizer::adafactor)
         lines.emplace_back(
-            "adafactor: the second moment is a row and a column of each matrix, and none the first; where ZeRO "
-            "flattens "
-            "weights (DeepSpeed, FSDP 1) it is whole, 4 bytes a parameter more");
+            "adafactor: the second moment is a row and a column of each matrix, and none the first; where DeepSpeed's "
+            "ZeRO flattens weights it is whole, and counted so; under FSDP 1, which flattens them too, it is whole, 4 "
+            "bytes a parameter more than counted");
     if (plan.offload != Offload::none)
         lines.emplace_back(
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; of measured steps "

@@ -346,7 +346,7 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     // Below that it is what sums of the same times differ by.
     constexpr double rounding = 1e-12;
     if (offloads_activations(plan) && longer > rounding * pipe.busy) b.offload += longer;
-    if (workload_.has_reference()) b.reference = forward_pass(pipeline, plan, timing_);
+    if (workload_.has_reference()) b.reference = reference_pass(pipeline, plan, timing_);
     b.fixed = timing_.fixed_per_step.value;
     estimate.time = b.total();
     estimate.slowest_stage = slowest.first;

@@ -16,4 +16,9 @@ namespace sextant {
 Seconds forward_pass(PipelineCost const& pipeline, ParallelPlan const& plan, FrameworkTiming const& timing);
 Seconds forward_pass(ClosedForm& form, ParallelPlan const& plan);
 
+/// The same pass of the frozen reference of DPO, which is held in the working format (`StageMemory::reference`): from
+/// host memory that is what comes, where the weights that are trained are wider there. With adapters the reference is
+/// the model without them, and comes as it does.
+Seconds reference_pass(PipelineCost const& pipeline, ParallelPlan const& plan, FrameworkTiming const& timing);
+
 }  // namespace sextant

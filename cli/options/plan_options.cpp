@@ -235,6 +235,26 @@ std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, Cluster
     return counts;
 }
 
+namespace {
+
+/// DPO, SimPO and ORPO compare log-probabilities of tokens, each given those before it. A model with another head is
+/// trained on pairs as a reward model, without a reference.
+void require_pair_loss(Preference preference, ModelSpec const& model) {
+    bool const has_tokens = model.head == OutputHead::vocabulary;
+    if (has_tokens && !model.causal)
+        throw InputError(
+            "--preference: {} compares log-probabilities of tokens from left to right, and {} looks both ways (a "
+            "model with causal attention has them)",
+            name_of(preference), model.name);
+    if (!has_tokens && preference == Preference::dpo)
+        throw InputError(
+            "--preference: dpo compares log-probabilities of tokens, and {} has no output matrix of its vocabulary "
+            "(reference-free is for reward models on pairs)",
+            model.name);
+}
+
+}  // namespace
+
 Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
     auto const check = [](std::int64_t value, char const* flag) {
         if (value < 1 || value > most_tokens)
@@ -244,6 +264,7 @@ Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
     std::int64_t const sequence = check(options.sequence.value_or(default_sequence(model)), "--seq");
     Preference const preference = preference_from(options.preference, "--preference");
     bool const pairs = preference != Preference::none;
+    if (pairs) require_pair_loss(preference, model);
     if (pairs && options.document)
         throw InputError("--document-tokens: the two sequences of a pair ({}) are of --seq tokens each, not packed",
                          name_of(preference));

@@ -248,6 +248,10 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     std::optional<StepReport> const present = present_report(imported.present);
     Subject const subject = find_subject(o.plan);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
+    if (o.verify > 0 && subject.workload.has_reference())
+        throw InputError(
+            "--verify: the passes of a reference are not simulated (leave --verify out with --preference dpo, or ask "
+            "for reference-free, which has none)");
     SearchConstraints constraints = search_constraints(o.plan, subject.cluster, subject.framework);
     constraints.width = width_from(o.space);
     std::vector<std::int64_t> const counts = accelerator_counts(o.plan, subject.cluster);

@@ -45,7 +45,6 @@ Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
                              {"ttft_kept_s", c.trial->ttft_kept.base()},
                              {"tpot_kept_s", c.trial->tpot_kept.base()},
                              {"output_tokens_per_s", c.trial->output_tokens_per_s}};
-    out["confirmation"] = nullptr;
     if (auto const& confirmed = c.confirmed)
         out["confirmation"] = {{"simulations", confirmed->simulations},
                                {"longest_requests", confirmed->longest},

@@ -472,4 +472,22 @@ TEST_CASE("estimate: pairs are read from a file of a plan as they were asked, an
     Arguments exported = asked + Arguments{"dpo"};
     exported.front() = "export";
     check_refused(exported, "--preference", "dpo");
+    Arguments verified = asked + Arguments{"dpo", "--verify", "2"};
+    verified.front() = "plan";
+    check_refused(verified, "--verify", "reference-free");
+}
+
+TEST_CASE("estimate: pairs are compared by their tokens where a model has their log-probabilities alone", "[INV-25]") {
+    auto const asked = [](std::string const& model, std::string const& preference) {
+        return Arguments{"estimate",       "-m", model,          "-c",      "h100-sxm", "-n", "8", "--seq", "2048",
+                         "--global-batch", "64", "--preference", preference};
+    };
+    for (char const* const head : {"scalar", "5", "none"})
+        check_refused(asked(fmt::format("llama-3.2-1b:head={}", head), "dpo"), "--preference", "reference-free");
+    CHECK(report(asked("llama-3.2-1b:head=scalar", "reference-free")).at("preference") == "reference-free");
+    ScratchFolder const folder("pairs_of_encoders");
+    std::string const encoder =
+        folder.file("encoder.json", R"({"model_type": "modernbert", "architectures": ["ModernBertForMaskedLM"]})");
+    for (char const* const preference : {"dpo", "reference-free"})
+        check_refused(asked(encoder, preference), "--preference", "causal");
 }

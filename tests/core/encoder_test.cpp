@@ -62,6 +62,25 @@ TEST_CASE("encoders: the layer before the logits of masked tokens is a product o
     CHECK(head.work(Pass::forward).executed.base() == Approx(512 * 2.0 * 768 * (768 + 30522)));
 }
 
+TEST_CASE("encoders: the layers of ModernBERT that look to a window alone are those that layer_types names") {
+    auto const of_four = [](std::string const& keys) {
+        return read_hf_config(R"({"model_type": "modernbert", "num_hidden_layers": 4)" + keys + "}", "modernbert");
+    };
+    ModelSpec const all_wide =
+        of_four(R"(, "layer_types": ["full_attention", "full_attention", "full_attention", "full_attention"])");
+    CHECK(all_wide.attention.window == 0);
+    CHECK(forward_flops_per_token(all_wide, 8192) ==
+          forward_flops_per_token(of_four(R"(, "global_attn_every_n_layers": 1)"), 8192));
+    ModelSpec const last_wide = of_four(R"(, "global_attn_every_n_layers": 3, "layer_types":
+        ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"])");
+    CHECK(last_wide.layers[0].sliding);
+    CHECK_FALSE(last_wide.layers[3].sliding);
+    CHECK(last_wide.attention.window == 128);
+    CHECK_FALSE(of_four("").layers[0].sliding);
+    CHECK_THROWS_WITH(of_four(R"(, "layer_types": ["full_attention", "local", "full_attention", "full_attention"])"),
+                      Catch::Matchers::Contains("layer_types[1]: is 'local'"));
+}
+
 TEST_CASE("encoders: two of three layers of ModernBERT look 64 tokens to each side") {
     ModelSpec const model = modernbert_base("ModernBertModel");
     CHECK(model.attention.window == 128);

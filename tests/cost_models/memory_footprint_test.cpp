@@ -128,6 +128,19 @@ TEST_CASE("optimizers hold 12 bytes per parameter less what they leave out", "[I
     CHECK(stage_memory(load, plan, plain_memory()).optimizer.base() == Approx(8e9 + 4 * 2e8));  // Adam on the embedding
 }
 
+TEST_CASE("Adafactor's second moment is whole where ZeRO flattens weights", "[INV-20]") {
+    ParallelPlan plan{.dp = 8, .zero = GENERATE(0, 1, 2, 3), .optimizer = Optimizer::adafactor};
+    auto const bytes = [&](char const* name) {
+        return (plan.zero >= 1 ? 8 : 1) * state_bytes(find_framework(name, "test").memory, plan, 8).optimizer;
+    };
+    CHECK(bytes("deepspeed") == (plan.zero >= 1 ? 8 : 4));  // fp32 weights, and the moment or its rows and columns
+    CHECK(bytes("megatron") == 4);
+    plan.precision = Precision::fp32;
+    CHECK(bytes("deepspeed") == (plan.zero >= 1 ? 4 : 0));
+    plan.optimizer = Optimizer::lion;
+    CHECK(bytes("deepspeed") == 4);
+}
+
 TEST_CASE("Megatron's precision-aware optimizer holds moments and 16 bits of each weight, and copies no gradients",
           "[INV-20]") {
     FrameworkMemory const megatron = find_framework("megatron", "test").memory;

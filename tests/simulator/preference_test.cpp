@@ -65,11 +65,38 @@ TEST_CASE("the reference of DPO is a forward pass, and the weights once more as 
     CHECK(with_reference.breakdown.reference == forward_pass(form, c.plan));
     CHECK((with_reference.time - without_reference.time).base() ==
           Approx(with_reference.breakdown.reference.base()).epsilon(1e-9));
-    // 1,235,814,400 parameters with the embedding, whose table has 128,256 rows: a multiple of 128 already.
-    CHECK(with_reference.memory.reference.base() == Approx(2 * 1'235'814'400.0 / (c.plan.zero > 0 ? 8 : 1)));
+    // 1,235,814,400 parameters with the embedding, whose table has 128,256 rows: a multiple of 128 already. Beside its
+    // shards the root, embedding and last norm, stays gathered, and under ZeRO 2 all of it.
+    double const all = 2 * 1'235'814'400.0;
+    double const root = 2 * (128'256.0 * 2048 + 2048);
+    double const held = c.plan.zero == 0 ? all : all / 8 + (c.plan.zero == 2 ? all : root);
+    CHECK(with_reference.memory.reference.base() == Approx(held).epsilon(1e-9));
     CHECK((with_reference.memory.allocated() - without_reference.memory.allocated()).base() ==
           Approx(with_reference.memory.reference.base()));
     CHECK(without_reference.memory.reference == Bytes{});
+}
+
+TEST_CASE("a reference whose embedding is a unit of its own, or that is not in units, is its shards") {
+    PreferenceCase c(GENERATE("torchtitan", "deepspeed"));
+    c.plan.dp = 8;
+    c.plan.zero = 3;
+    StepEstimate const estimate = c.of(Workload::pairs(Preference::dpo, answer, batch));
+    CHECK(estimate.memory.reference.base() == Approx(2 * 1'235'814'400.0 / 8));
+}
+
+TEST_CASE("the reference comes from host memory in the working format, whatever the trained weights are held in") {
+    PreferenceCase c("fsdp");
+    c.plan.zero = 3;
+    c.plan.offload = Offload::parameters;
+    Workload const with = Workload::pairs(Preference::dpo, answer, batch);
+    StepEstimate const held_in_fp32 = c.of(with);
+    Workload const free = Workload::pairs(Preference::reference_free, answer, batch);
+    ClosedForm form(c.model, free, c.cluster, c.framework, c.plan.precision);
+    Seconds const as_held = forward_pass(form, c.plan);
+    c.plan.optimizer = Optimizer::adamw_pure_bf16;
+    StepEstimate const held_in_bf16 = c.of(with);
+    CHECK(held_in_fp32.breakdown.reference.base() == Approx(held_in_bf16.breakdown.reference.base()).epsilon(1e-9));
+    CHECK(held_in_fp32.breakdown.reference < as_held);
 }
 
 TEST_CASE("a pair may be longer than a table of positions that each of its sequences fits into") {

@@ -48,6 +48,24 @@ ModelSpec read_roberta(ConfigObject& in) {
     return model;
 }
 
+/// Which layers look to a window alone: `layer_types` says it, and where it is not there
+/// `global_attn_every_n_layers`. Source: transformers 5, configuration_modernbert.py.
+void read_modernbert_windows(ConfigObject& in, ModelSpec& model) {
+    auto const types = layer_texts(in, "layer_types", model);
+    auto const period = static_cast<std::size_t>(in.size("global_attn_every_n_layers", Size::layers, 3));
+    for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+        bool sliding = layer % period != 0;
+        if (!types.empty()) {
+            sliding = types[layer] == "sliding_attention";
+            if (!sliding && types[layer] != "full_attention")
+                throw InputError("{}[{}]: is '{}' ('full_attention' or 'sliding_attention' is allowed)",
+                                 in.path_to("layer_types"), layer, types[layer]);
+        }
+        model.layers[layer].sliding = sliding;
+    }
+    drop_unused_window(model);
+}
+
 // The first layer has no norm before its attention: the one after the embedding is counted as that. The layer before
 // labels is left out. Source: transformers 4.57, modeling_modernbert.py.
 ModelSpec read_modernbert(ConfigObject& in) {
@@ -65,10 +83,7 @@ ModelSpec read_modernbert(ConfigObject& in) {
     model.norm = NormKind::layer;
     model.norm_bias = in.flag("norm_bias", false);
     attention.window = in.size("local_attention", Size::positions, 128);
-    std::int64_t const period = in.size("global_attn_every_n_layers", Size::layers, 3);
-    for (std::int64_t layer = 0; layer < model.layer_count(); ++layer)
-        model.layers[static_cast<std::size_t>(layer)].sliding = layer % period != 0;
-    drop_unused_window(model);
+    read_modernbert_windows(in, model);
     model.causal = false;
     model.tied_embeddings = in.flag("tie_word_embeddings", true);
     model.head_bias = in.flag("decoder_bias", true);
