@@ -90,6 +90,7 @@ class _Plan(Command):
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
+        expert_imbalance: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
@@ -157,6 +158,7 @@ class _Plan(Command):
             cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall or deduplicated (once per domain, as DeepEP) (default: the faster, where the framework and the network have both and experts span domains)
             expert_tp: tensor parallelism inside an expert (default: 1, or tp where torchtitan and MaxText cut experts)
+            expert_imbalance: tokens of the busiest expert rank over the mean, at most what its experts can get (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -220,6 +222,7 @@ class _Estimate(Command):
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
+        expert_imbalance: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
@@ -284,6 +287,7 @@ class _Estimate(Command):
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
+            expert_imbalance: tokens of the busiest expert rank over the mean, at most what its experts can get (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -344,6 +348,7 @@ class _Simulate(Command):
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
+        expert_imbalance: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
@@ -431,6 +436,7 @@ class _Simulate(Command):
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
+            expert_imbalance: tokens of the busiest expert rank over the mean, at most what its experts can get (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -513,6 +519,7 @@ class _RunPlan(Command):
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
+        expert_imbalance: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
@@ -589,6 +596,7 @@ class _RunPlan(Command):
             cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall or deduplicated (once per domain, as DeepEP) (default: the faster, where the framework and the network have both and experts span domains)
             expert_tp: tensor parallelism inside an expert (default: 1, or tp where torchtitan and MaxText cut experts)
+            expert_imbalance: tokens of the busiest expert rank over the mean, at most what its experts can get (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -1227,6 +1235,7 @@ class _ServeSimulate(Command):
         no_prefix_caching: bool | None = None,
         preemption: Literal["recompute", "swap"] | str | Sequence[str] | None = None,
         host_cache: Value | None = None,
+        host_prefixes: Value | None = None,
         adapters: Value | None = None,
         adapter_rank: Value | None = None,
         adapter_slots: Value | None = None,
@@ -1303,6 +1312,7 @@ class _ServeSimulate(Command):
             no_prefix_caching: compute shared prefixes again each time
             preemption: what makes room in a full cache: recompute (default) or swap, to host memory and back
             host_cache: host memory of each accelerator for that (default: 4 GiB)
+            host_prefixes: host memory of each accelerator for prefixes that give way in the cache, as SGLang's HiCache, vLLM's --kv-offloading-size and LMCache have it (default: none)
             adapters: different low-rank adapters (LoRA), one for each request (default: none)
             adapter_rank: of each (default: 16)
             adapter_slots: adapters resident on every rank, their memory taken from its cache (default: 8, at most all)
@@ -1554,6 +1564,7 @@ class _Rl(Command):
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
+        expert_imbalance: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
@@ -1643,6 +1654,7 @@ class _Rl(Command):
             cp_mode: ring, all-gather or ulysses, comma-separated (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall or deduplicated (once per domain, as DeepEP) (default: the faster, where the framework and the network have both and experts span domains)
             expert_tp: tensor parallelism inside an expert (default: 1, or tp where torchtitan and MaxText cut experts)
+            expert_imbalance: tokens of the busiest expert rank over the mean, at most what its experts can get (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -1778,6 +1790,7 @@ class _Export(Command):
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
+        expert_imbalance: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
@@ -1850,6 +1863,7 @@ class _Export(Command):
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
+            expert_imbalance: tokens of the busiest expert rank over the mean, at most what its experts can get (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -1948,6 +1962,7 @@ class _Memory(Command):
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
+        expert_imbalance: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
@@ -2008,6 +2023,7 @@ class _Memory(Command):
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
+            expert_imbalance: tokens of the busiest expert rank over the mean, at most what its experts can get (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -2060,6 +2076,7 @@ class _Flops(Command):
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
+        expert_imbalance: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
@@ -2112,6 +2129,7 @@ class _Flops(Command):
             cp_mode: ring, all-gather or ulysses (default: all-gather with sliding windows, torchtitan and MaxText, ulysses with DeepSpeed, else ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
+            expert_imbalance: tokens of the busiest expert rank over the mean, at most what its experts can get (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
@@ -2204,6 +2222,7 @@ class _ValidateServing(Command):
         rows: Value | None = None,
         plots: File | None = None,
         profile: File | None = None,
+        cluster: File | None = None,
         max_median: Value | None = None,
         config: File | None = None,
         progress: Callable[[str], Any] | None = None,
@@ -2213,6 +2232,7 @@ class _ValidateServing(Command):
             rows: write every input row with its prediction or the reason why there is none to this file
             plots: write predicted against measured times into this folder, an SVG per source
             profile: engine for all rows: a name, or a file (default: by each row's engine)
+            cluster: the machine of rows that name its accelerator (default: the usual one of each row's device)
             max_median: exit with 1 if the overall median error of time is larger (per cent)
             config: take options from this TOML file (gpus = 64); those given here win
         """
@@ -2317,7 +2337,7 @@ class _CalibrateFit(Command):
             rows: of --train, a CSV of the rows fitted: measured, predicted, and predicted without their source
             serving: table of serving measurements, columns as in docs/validation.md; may be repeated
             engine: of --serving, the rows of this engine alone
-            cluster: the cluster it was measured on, or a cluster file; of --train, that of the rows which name its accelerator (default: the usual one of each row's device)
+            cluster: the cluster it was measured on, or a cluster file; of --train and --serving, that of the rows which name its accelerator (default: the usual one of each row's device)
             out: the fitted constants: a calibration, or the profile of a framework or an engine
             held_out: of --collectives and --nccl-log: share of the runs, chosen by their names, that judge and are never fitted (default: 0, each is fitted and judged by a fit without it)
             catalogue: fits every calibration that the program ships anew, from these rows alone, into this folder

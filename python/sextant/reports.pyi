@@ -1260,6 +1260,7 @@ class ServeSimulateReport(Report):
     cache_use_mean: Final[float]
     cache_use_most: Final[float]
     prefix_hit_rate: Final[float]
+    host_prefix_tokens: Final[int]
     tokens_per_step: Final[float]
     preemptions: Final[int]
     recomputed_tokens: Final[int]
@@ -1301,6 +1302,7 @@ class ServeSimulateReportSetup(Report):
     prefix_caching: Final[bool]
     preemption: Final[str]
     host_cache_bytes: Final[float]
+    host_prefixes_bytes: Final[float]
     adapters: Final[int]
     adapter_rank: Final[int]
     adapter_slots: Final[int]
@@ -1401,6 +1403,7 @@ class ServePlanReportCandidates(Report):
     time_interval: Final[ServePlanReportCandidatesTimeInterval]
     usd_per_hour: Final[float]
     simulation: Final[ServePlanReportCandidatesSimulation]  # not in every report
+    confirmation: Final[ServePlanReportCandidatesConfirmation]  # not in every report
 
 class ServePlanReportCandidatesPlan(Report):
     tp: Final[int]
@@ -1432,6 +1435,15 @@ class ServePlanReportCandidatesSimulation(Report):
     ttft_kept_s: Final[float]
     tpot_kept_s: Final[float]
     output_tokens_per_s: Final[float]
+
+class ServePlanReportCandidatesConfirmation(Report):
+    simulations: Final[int]
+    longest_requests: Final[int]
+    least_kept_share: Final[float]
+    ttft_kept_s: Final[Rows[float]]
+    tpot_kept_s: Final[Rows[float]]
+    unsteady: Final[bool]
+    added_gpus: Final[int]
 
 class ServePlanReportFrontier(Report):
     cluster: Final[str]
@@ -1548,6 +1560,7 @@ class RlReportQuestionOutput(Report):
     variation: Final[float]
     maximum_tokens: Final[float]
     longest_tokens: Final[float]
+    longest_of_group_tokens: Final[float]
 
 class RlReportModes(Report):
     mode: Final[str]
@@ -1571,6 +1584,8 @@ class RlReportModesBest(Report):
     state_offloaded: Final[bool]
     train_plan: Final[RunPlanReportCurvePointsPlan]
     update_time_s: Final[float]
+    fastest_update_time_s: Final[float]
+    train_plans_compared: Final[int]
     mfu: Final[float]
     memory: Final[Rows[RlReportModesBestMemory]]
     rollout_busy: Final[float]
@@ -1582,6 +1597,7 @@ class RlReportModesBest(Report):
     worth: Final[float]
     effective_samples_per_s: Final[float]
     followed_replicas: Final[int]  # not in every report
+    group_wait_s: Final[float]  # not in every report
 
 class RlReportModesBestEngine(Report):
     tp: Final[int]
@@ -1647,6 +1663,8 @@ class RlReportModesSplits(Report):
     state_offloaded: Final[bool]  # not in every report
     train_plan: Final[RlReportModesSplitsTrainPlan]  # not in every report
     update_time_s: Final[float]  # not in every report
+    fastest_update_time_s: Final[float]  # not in every report
+    train_plans_compared: Final[int]  # not in every report
     mfu: Final[float]  # not in every report
     memory: Final[Rows[RlReportModesBestMemory]]  # not in every report
     rollout_busy: Final[float]  # not in every report
@@ -1659,6 +1677,7 @@ class RlReportModesSplits(Report):
     effective_samples_per_s: Final[float]  # not in every report
     reason: Final[str]  # not in every report
     followed_replicas: Final[int]  # not in every report
+    group_wait_s: Final[float]  # not in every report
 
 class RlReportModesSplitsTrainPlan(Report):
     dp: Final[int]
