@@ -194,9 +194,6 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
         "  sextant calibrate fit --train my-runs.csv --framework fsdp --out my-fsdp.json --rows predicted.csv\n"
         "  sextant calibrate fit --train my-runs.csv --framework fsdp --cluster my-machine.json --out my-fsdp.json\n"
         "  sextant calibrate fit --serving runs.csv --engine vllm --out my-vllm.json\n"
-        "  sextant calibrate fit --serving runs.csv --engine vllm --cluster "
-        "my-machine.json:calibration=my-kernels.json "
-        "--out my-vllm.json\n"
         "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");
     return {&app, [request, &context] { return fit(*request, context); }};
 }
