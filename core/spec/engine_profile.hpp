@@ -58,9 +58,7 @@ constexpr bool is_vllm(EngineProgram program) {
     return program == EngineProgram::vllm || program == EngineProgram::vllm_v0;
 }
 /// The two whose kernels and caches come from the same libraries.
-constexpr bool is_vllm_or_sglang(EngineProgram program) {
-    return is_vllm(program) || program == EngineProgram::sglang;
-}
+constexpr bool is_vllm_or_sglang(EngineProgram program) { return is_vllm(program) || program == EngineProgram::sglang; }
 
 /// Which pipeline stages have a layer more where these do not divide the layers.
 enum class LongerStages : std::uint8_t { first, last, before_last };

@@ -49,7 +49,8 @@ struct ServedCase {
     std::string key;  ///< cases of the same key have the same `what`
 };
 
-/// `engine` replaces the one of the row, if not null; `machine` is that of rows which name its accelerator, if not null.
+/// `engine` replaces the one of the row, if not null; `machine` is that of rows which name its accelerator, if not
+/// null.
 /// @throws RowSkip for a model, device or engine without a profile, and where the row does not state enough.
 ServedCase served_case(ServingRow const& row, EngineProfile const* engine, ClusterSpec const* machine = nullptr);
 
