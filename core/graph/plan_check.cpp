@@ -177,25 +177,22 @@ Fault check_experts(Detail detail, ModelSpec const& model, ParallelPlan const& p
     if (plan.dispatcher == Dispatcher::deduplicated && !model.moe)
         return fault(detail, PlanProblem::experts,
                      "a deduplicating dispatcher, but {} has no experts (leave --moe-dispatcher out)", model.name);
-    if (plan.expert_imbalance != 1 && !model.moe)
-        return fault(detail, PlanProblem::experts, "an expert imbalance of {:g}, but {} has no experts (leave it out)",
-                     plan.expert_imbalance, model.name);
-    if (model.moe && !(plan.expert_imbalance >= 1 && plan.expert_imbalance <= static_cast<double>(model.moe->experts)))
+    if (!model.moe && (plan.ep > 1 || plan.expert_tp > 1 || plan.expert_imbalance != 1))
+        return fault(detail, PlanProblem::experts,
+                     "ep {}, expert tp {} and an expert imbalance of {:g}, but {} has no experts (all must be 1)",
+                     plan.ep, plan.expert_tp, plan.expert_imbalance, model.name);
+    if (!model.moe) return {};
+    if (!(plan.expert_imbalance >= 1 && plan.expert_imbalance <= static_cast<double>(model.moe->experts)))
         return fault(detail, PlanProblem::experts,
                      "expert imbalance {:g} (tokens of the busiest rank over the mean: from 1 to the {} experts of {})",
                      plan.expert_imbalance, model.moe->experts, model.name);
-    if (plan.ep == 1 && plan.expert_tp == 1) return {};
-    if (!model.moe)
-        return fault(detail, PlanProblem::experts, "ep {} and expert tp {}, but {} has no experts (both must be 1)",
-                     plan.ep, plan.expert_tp, model.name);
     if (model.moe->experts % plan.ep != 0)
         return fault(detail, PlanProblem::experts, "ep {} does not divide the {} experts of {}", plan.ep,
                      model.moe->experts, model.name);
     if (model.moe->intermediate % plan.expert_tp != 0)
         return fault(detail, PlanProblem::experts, "expert tp {} does not divide the expert width {}", plan.expert_tp,
                      model.moe->intermediate);
-    std::int64_t const ranks = plan.dp * plan.cp * plan.tp;
-    if (ranks % (plan.ep * plan.expert_tp) != 0)
+    if (std::int64_t const ranks = plan.dp * plan.cp * plan.tp; ranks % (plan.ep * plan.expert_tp) != 0)
         return fault(detail, PlanProblem::experts, "ep * expert tp = {} does not divide dp * cp * tp = {}",
                      plan.ep * plan.expert_tp, ranks);
     return {};
